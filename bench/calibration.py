@@ -24,12 +24,12 @@ UNLABELLED = {"thesis": 1, "hard": 10}
 """Number of synthetic sites of each kind that are joined into one.
 
 Sites of the kind `thesis` are not joined, because their users have the same names and directories."""
-FIRST_SEED = 1200  # not used for fitting, held-out checks or evaluation of models
+FIRST_SEED = 1200  # seeds from this one on are not used for fitting, held-out checks or evaluation of models
 LATER_SEEDS = range(10)
 
 
 def joined(name: str, seeds: Iterable[int]) -> Scenario:
-    """Join several synthetic sites into one, without applications that they share."""
+    """Join several synthetic sites into one, in which applications of different sites remain distinct."""
     sites = [(seed, SCENARIOS[name](seed)) for seed in seeds]
     records: list[LinkableRecord] = []
     applications: list[str] = []
@@ -78,7 +78,7 @@ def tell(**what: Any) -> None:
 
 
 def one_record_each(site: Scenario) -> Scenario:
-    """Return the site as campaigns would leave it: with one record for each application. Omit queries of tuned jobs."""
+    """Return the site with one record per application, as campaigns leave it, and without queries of tuned jobs."""
     first: dict[str, LinkableRecord] = {}
     for record, application in zip(site.records, site.applications, strict=True):
         first.setdefault(application, record)

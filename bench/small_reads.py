@@ -82,8 +82,9 @@ def environment(setting: Parametrization | None) -> dict[str, str]:
 
 
 def cold_run(words: Sequence[str], setting: Parametrization | None, programs: int = 1, path: Path = DATA) -> Run:
-    """Run fakeapp cold, as `programs` processes that share the leads as ranks do; return the slowest process's result.
+    """Run fakeapp cold, as `programs` processes that share the reads as ranks would.
 
+    Returns the time of the slowest process and the checksum of all processes' reads.
     `words` are arguments of fakeapp. Raises SmallReadsError if a process prints no result.
     """
     if setting is not None and not LIBRARY.exists():

@@ -2,7 +2,8 @@
 """Compile the test files once, before each of several pytest processes imports all of them.
 
 Each process of pytest-xdist collects every test. In a fresh checkout, each process would rewrite the assertions of the
-same 250 files and compile the product's modules, which takes 8 seconds of processor time in each of three processes.
+same hundreds of files and compile the product's modules, which takes 8 seconds of processor time in each of three
+processes.
 """
 
 from __future__ import annotations

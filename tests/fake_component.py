@@ -40,8 +40,8 @@ description: A component for tests.
 kind: fake
 """
 
-# A run, which appends a line to the log. `%s` is a line of shell code from the test, `before`; it may read n, the run's
-# number from 1.
+# A run, which appends a line to the log. `%s` is a line of shell code from the test, `before`; it may read n, the
+# number of the run, counted from 1.
 PROGRAM = """
 exec 9>>"$FAKE_LOG"; flock 9
 rank=${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-0}}

@@ -10,8 +10,8 @@
 // NAS FT begins with a random field and compares its checksums with constants. Here the field begins as the product of
 // random functions of x, y and z that are practically never 0, neither in the field nor among the coefficients. The
 // field remains such a product at all times, and each rank can evaluate the functions by itself. Every checksum, and at
-// the end the whole field, is compared with the values that the functions give. NAS FT sums with MPI_Reduce, and with
-// more ranks than slabs it divides two dimensions.
+// the end the whole field, is compared with values computed from these functions. NAS FT sums with MPI_Reduce, and
+// divides two dimensions if there are more ranks than slabs.
 #include <complex.h>
 #include <math.h>
 #include <mpi.h>
@@ -33,7 +33,7 @@ static const double ERROR_MAX = 1e-11;
 
 // A rank's part of a cube with n points along each side. The rank's slab of the field, [z][y][x], has `depth` planes,
 // beginning with z = `first`. Its part of the coefficients, [y][x][z], also has `depth` planes, beginning with y =
-// `first`. Both consist of `count` points.
+// `first`. Both consist of `count` points. The comment on each array begins with its number of elements.
 struct cube {
     long n;
     long iterations;
@@ -67,8 +67,8 @@ static void free_cube(struct cube *c)
     free(c->factor);
 }
 
-// Return the share (0 to 1) of a coefficient that is left, in one dimension, after `iteration` iterations. If k is n /
-// 2 or more, it represents the negative frequency k - n.
+// Return the factor (0 to 1) by which `iteration` iterations multiply coefficient k of one dimension. If k is n / 2 or
+// more, it represents the negative frequency k - n.
 static double decayed(const struct cube *c, long k, long iteration)
 {
     double frequency = (double)(k < c->n / 2 ? k : k - c->n) / (double)(c->n / 2);

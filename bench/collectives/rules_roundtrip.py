@@ -64,13 +64,13 @@ def _range(source: random.Random, scale: int, limit: int) -> Range:
 
 
 def _choice(source: random.Random, form: Form) -> Choice:
-    """Draw an algorithm number from 0 to 2, which every release has for any collective with rules, and parameters."""
+    """Draw parameters and an algorithm number from 0 to 2, which every release has for each collective with rules."""
     requests = source.randrange(5) if form in (Form.REQUESTS, Form.JSON) else 0
     return Choice(source.randrange(3), source.choice((0, 4, 64)), source.choice((0, 8, 1024, 1 << 20)), requests)
 
 
 def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
-    """Check `count` tables, from number `first` on; return their number and the failures."""
+    """Check `count` tables, beginning with table number `first`; return `count` and the failures."""
     seed, first, count = job
     found: list[str] = []
     forms = list(Form)
@@ -85,7 +85,7 @@ def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
 
 
 def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[str, object]:
-    """Check this number of tables, which use the file formats in turn, and return the JSON object."""
+    """Check this number of tables, which cycle through the file formats, and return the JSON object."""
     started = time.monotonic()
     jobs = [(seed, first, min(CHUNK, tables - first)) for first in range(0, tables, CHUNK)]
     with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:

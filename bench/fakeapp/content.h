@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of fakeapp's file. Each byte is a function of its position, so the data of every read can be checked.
+// The contents of fakeapp's file. Each byte is a function of its offset, so the data of every read can be checked.
 #ifndef CONTENT_H
 #define CONTENT_H
 

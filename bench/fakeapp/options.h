@@ -22,7 +22,7 @@ struct options {
     struct pattern pattern;
     unsigned long seed;
     uint64_t compute_us; // microseconds of computation after each read
-    uint64_t share;      // which part of the leads this program reads, from 1 to `shares`
+    uint64_t share;      // number of the part of the leads that this program reads, from 1 to `shares`
     uint64_t shares;
     int cold;
     int verify;

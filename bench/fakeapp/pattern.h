@@ -15,10 +15,10 @@ struct range {
 // The parameters of a pattern, with their letters in Robert 2021. Sizes, widths and distances are in bytes.
 struct pattern {
     uint64_t operations;           // N: total number of reads of all leads
-    uint64_t min_size;             // w
-    uint64_t max_size;             // W
+    uint64_t min_size;             // w: size of the smallest read
+    uint64_t max_size;             // W: size of the largest read
     uint64_t scatter;              // S: width around a lead
-    uint64_t leads;                // L
+    uint64_t leads;                // L: number of leads
     uint64_t advance;              // l: bytes by which a visit moves its lead
     uint64_t repeat;               // r: number of reads per visit
     struct range scatter_interval; // g: range from which each lead's width is drawn; replaces S

@@ -42,7 +42,7 @@ static int make_operations(struct layout *layout, uint64_t count, char *problem)
     return layout->operations ? 0 : no_memory(problem);
 }
 
-// Allocate memory for an operation with `runs` runs. Return 0, or -1 with a message in `problem`.
+// Allocate memory for an operation with `runs` runs of bytes. Return 0, or -1 with a message in `problem`.
 static int make_runs(struct layout *layout, uint64_t operation, uint64_t runs, char *problem)
 {
     layout->operations[operation].runs = calloc(runs ? runs : 1, sizeof(struct run));
@@ -60,8 +60,8 @@ static void add_run(struct layout *layout, uint64_t operation, uint64_t at, uint
     layout->own_bytes += bytes;
 }
 
-// Add the runs of a box to an operation. The box is part of an array that begins at `base` and has `numbers` adjacent
-// 8-byte values for each point of `grid`. Each row of the box along x is one run.
+// Add the runs of bytes of a box to an operation. The box is part of an array that begins at `base` and has `numbers`
+// adjacent 8-byte values for each point of `grid`. Each row of the box along x is one run.
 static void add_box(struct layout *layout, uint64_t operation, const uint64_t grid[AXES], const struct part box[AXES],
                     uint64_t base, uint64_t numbers)
 {

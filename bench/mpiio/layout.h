@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The positions of a rank's bytes in the file, for each kernel, computed by pure functions.
+// The offsets of a rank's bytes in the file, for each kernel, computed by pure functions.
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
@@ -41,7 +41,8 @@ struct run {
     uint64_t bytes;
 };
 
-// One write or read. The runs are in the order of their bytes in memory, where there are no gaps between them.
+// One write or read, which consists of contiguous runs of bytes in the file. In memory, the bytes of the runs follow
+// each other in the same order, without gaps.
 struct operation {
     struct run *runs;
     uint64_t count;

@@ -19,7 +19,7 @@ enum { STATUS_WRONG = 1, STATUS_REFUSED = 2 };
 struct work {
     const struct options *options;
     struct layout layout;
-    MPI_Datatype *types; // for each operation with several runs, the positions of these runs in the file
+    MPI_Datatype *types; // for each operation with several runs of bytes, the offsets of these runs in the file
     MPI_Comm together;   // communicator of the ranks that open the same file
     MPI_Info info;
     int rank;

@@ -28,7 +28,7 @@ struct options {
     int cold;
     int keep;
     int help;
-    uint64_t show; // print the runs of this number of ranks, and write nothing; 0: write and read
+    uint64_t show; // print each rank's runs of bytes for this number of ranks, and write nothing; 0: write and read
 };
 
 extern const char OPTIONS_HELP[];

@@ -67,7 +67,7 @@ def log_decisions(path: Path, count: int) -> None:
         database.add_decision(decision(first, at=begun, record_id=2, verdict="apply", **place))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
-        indexes = dict(connection.execute(asked).fetchall())  # to create afterwards, which is faster
+        indexes = dict(connection.execute(asked).fetchall())  # created again after the inserts, which is faster
         for name in indexes:
             connection.execute(f"DROP INDEX {name}")
         columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]

@@ -84,7 +84,8 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     space = tried_space(read(definition, {}))
     if not space:
         raise NotHereError("has no parameter that jobs can use")
-    unverified = {key: value for key, value in definition.items() if key != "verify"}  # its witness would take time
+    # without `verify`, because the witness that verifies settings would take time
+    unverified = {key: value for key, value in definition.items() if key != "verify"}
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 
 

@@ -24,8 +24,8 @@ def oracle_gain(
     """Return the gain of the best point over the default, or 0 if no point is better.
 
     Every point runs once, in random order, and the `FINALISTS` fastest run again in rounds. The point with the best
-    median then runs in pairs with the default. Only these pairs count, because the point with the best runs may partly
-    owe them to luck. If `paired` is given, it is used for the runs of the pairs instead of `one`.
+    median then runs in pairs with the default. Only these pairs count, because the runs that led to the choice of this
+    point may have been lucky. `one` measures a point. In the pairs, `paired` is used instead if it is given.
     """
     times = {number: [one(space.points[number])] for number in rng.sample(range(len(space.points)), len(space.points))}
     finalists = sorted(times, key=lambda number: times[number])[:FINALISTS]

@@ -29,7 +29,11 @@ SYLLABLES = (2, 4)
 
 @dataclass(frozen=True)
 class Profile:
-    """How a user works: the number of draws of an application, and per draw, the ranges of jobs and of tuned jobs."""
+    """How a user works.
+
+    `draws` is how often the user draws an application. `jobs` and `tuned` are the ranges from which the numbers of jobs
+    and of tuned jobs are drawn, for each draw of an application.
+    """
 
     draws: int
     jobs: tuple[int, int]
@@ -38,7 +42,11 @@ class Profile:
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a scenario. `pool`: number of applications to draw from; `strangers`: jobs with undrawn ones."""
+    """The size of a scenario.
+
+    `pool` is the number of applications to draw from. `strangers` is the number of jobs with applications of the pool
+    that no user has drawn.
+    """
 
     name: str
     pool: int
@@ -58,7 +66,7 @@ THESIS = Scale(
 )
 SMALL = Scale(
     "small",
-    40,  # 6 draws from 40 are rarely the same, and the remaining applications stay unknown
+    40,  # 6 draws from 40 rarely repeat an application; those that are not drawn stay unknown
     {"alice": Profile(1, (3, 4), (1, 1)), "bob": Profile(2, (1, 2), (1, 1)), "carol": Profile(3, (3, 6), (1, 1))},
     200,
 )

@@ -56,7 +56,7 @@ class Measured:
     none: list[float] = field(default_factory=list)
 
     def of(self, index: int) -> list[float]:
-        """Return the list of seconds for a task's index."""
+        """Return the list of measured seconds for a task's index, which is a point's index, `NONE` or `DEFAULT_RUN`."""
         if index == NONE:
             return self.none
         return self.default if index == DEFAULT_RUN else self.samples[index]

@@ -2,8 +2,8 @@
 """Measure whether one user's requests can change how many jobs of another user are held out.
 
 Each answer shows the attacker whether the attacker's own job would be held out. Before each job of the victim, the
-attacker sends requests until one of them takes up a place that the attacker does not want the victim to get. This would
-steer the victim's share if both users shared a block.
+attacker sends requests until one of them gets the verdict that the attacker does not want the victim to get. If both
+users' jobs shared a block, in which the number of held-out jobs is fixed, this would steer the victim's share.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
 
 
 def _share(directory: Path, share: float, unwanted: str, jobs: int) -> float:
-    """Return the held-out share of the victim's jobs while the attacker takes up places with the verdict `unwanted`."""
+    """Return the held-out share of the victim's jobs while the attacker tries to use up the verdict `unwanted`."""
     with (
         serving(directory, f"holdout = {share}", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, MALLORY) as (slurmstepd, alice, mallory),

@@ -283,7 +283,10 @@ def _pieces(secret: str) -> tuple[str, ...]:
 
 
 def _request(place: str, text: str) -> dict[str, Any]:
-    """Return the submission for a decide request (docs/reference/messages.md), with the text in this place."""
+    """Return the submission for a decide request (docs/reference/messages.md) that contains `text`.
+
+    `place` names the part of the submission in which the text is placed.
+    """
     name, _, value = text.partition("=")
     commands = {
         "option": ["sbatch", text.replace('"', ""), "job.sh"],

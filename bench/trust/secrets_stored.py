@@ -136,7 +136,7 @@ def _script(name: str, data: bytes) -> Iterator[tuple[str, str]]:
 def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
     """Yield the name, the unmasked value, and whether it is masked, for each option and word of the program's command.
 
-    A value that comes from a masked variable is masked before.
+    A value that comes from a masked variable is already masked in `job`.
     """
     after = masked(job).options
     for name, values in job.options.items():

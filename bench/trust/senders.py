@@ -198,7 +198,7 @@ def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
 
 
 def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -> Counter[str]:
-    """Send `count` requests as fast as possible over `at_once` connections; return the count of each answer."""
+    """Send `count` requests as fast as possible over `at_once` connections; return how often each answer arrived."""
     answered: Counter[str] = Counter()
     poll = select.epoll()
     open_: dict[int, tuple[socket.socket, memoryview]] = {}

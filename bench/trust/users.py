@@ -81,7 +81,7 @@ def _serve(commands: socket.socket, path: Path, uid: int) -> None:
         while header := stream.read(4):
             stream.write(_asked(path, stream.read(int.from_bytes(header, "big"))))
             stream.flush()
-    except BaseException as error:  # the forked copy must not continue the program
+    except BaseException as error:  # the child process must not continue the parent's program
         sys.stderr.write(f"user {uid}: {error}\n")
     finally:
         os._exit(0)

@@ -34,7 +34,7 @@ class Ours:
 
     def best(self) -> Parametrization:
         """Return the point that the method recommends."""
-        return self._resampling.winner(self._history) or self._space.points[0]  # games report values before
+        return self._resampling.winner(self._history) or self._space.points[0]  # games always report a value first
 
 
 def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cluster.spec import FIRST_UID, HEAD, HEAD_ADDRESS, SERVICE_UID, Spec, node_address, node_name
 
-FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # the daemons of earlier releases exit if cgroup.conf sets a plugin
+FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # Slurm's daemons of earlier releases exit if cgroup.conf sets a plugin
 
 
 def write(path: str, text: str, mode: int = 0o644) -> None:

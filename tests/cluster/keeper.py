@@ -83,8 +83,8 @@ def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
 
 
 def main() -> int:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the cluster ends when its input is closed
-        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, this is not inherited by the cluster
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # ignored, because closing its input ends the cluster
+        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, a handler is not inherited by the cluster
     checkout = Path(__file__).resolve().parents[2]
     spec = json.loads(sys.argv[1])
     with cpu_group(spec["cpu_group"], measuring=bool(spec["latency_us"])) as group:

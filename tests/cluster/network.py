@@ -4,8 +4,8 @@
 Without latency, the network is a bridge with a pair of virtual Ethernet devices per node, whose rate the kernel limits.
 With latency (`Spec.latency_us`), the network is `switch.c`, a program that gives each machine a TAP device and forwards
 each frame after the latency. All traffic uses this network, including that of Slurm and munge, because programs expect
-a single network (MPICH binds to the address of the host's name, Open MPI to all addresses that it finds). A launch
-needs so few round trips that the latency hardly slows it.
+a single network (MPICH binds to the address of the host's name, Open MPI to all addresses that it finds). The launch of
+a program needs so few round trips that the latency hardly slows it.
 
 Every machine knows the Ethernet addresses of all other machines, so that no frame is flooded and no first message takes
 longer.

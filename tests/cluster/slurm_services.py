@@ -14,11 +14,11 @@ from tests.waiting import wait_for
 
 CONF = "/etc/slurm/slurm.conf"
 FAR = "far"
-ACCOUNT, MEMBER = "science", "bob"  # the only account, with the only user
+ACCOUNT, MEMBER = "science", "bob"  # the only account in slurmdbd's database, and its only user
 FAR_CONF = "/etc/slurm-far/slurm.conf"
 SLURMRESTD_SOCKET = "/run/slurmrestd/socket"
 DATABASE = "/var/lib/slurm-accounting"
-SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # for the stored procedure with which slurmdbd reads users
+SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # holds the stored procedure with which slurmdbd reads users
 ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=login
@@ -66,7 +66,7 @@ def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
     cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
     cluster.run(["sacctmgr", "--immediate", "add", "account", ACCOUNT])
     cluster.run(["sacctmgr", "--immediate", "add", "user", MEMBER, f"account={ACCOUNT}"])
-    restart_controller(cluster)  # the controller requests all accounting data at its start
+    restart_controller(cluster)  # when it starts, the controller requests all accounting data
 
 
 def restart_controller(cluster: VirtualCluster) -> None:

@@ -59,7 +59,7 @@ CAMPAIGN = {
 def report(cluster: VirtualCluster) -> dict[str, Any]:
     cluster.run(["make", "-s", "-C", SOURCE, "install-accelerators"])
     component = yaml.safe_load(cluster.path("/etc/reprise/components/sro.yaml").read_text())
-    component |= {"name": "sro-alone", "before": ""}  # the data is not on a disk, and no user here has sudo
+    component |= {"name": "sro-alone", "before": ""}  # drops no caches: the data is not on a disk, and no user has sudo
     cluster.write("/etc/reprise/components/sro-alone.yaml", yaml.safe_dump(component, sort_keys=False))
     for name, text in FILES.items():
         cluster.write(f"{PLACE}/{name}", text, user="alice", mode=0o755)

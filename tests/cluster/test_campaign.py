@@ -42,7 +42,7 @@ def test_a_campaign_runs_on_all_nodes_and_ends_with_a_record(site: Site, kind: s
         words = [line.split() for line in output.read_text().splitlines()]
         assert sorted(word[3] for word in words) == ["node0", "node1", "node2", "node3"]
         assert {word[5] for word in words} == {"REPRISE=off"}
-        assert len({word[1] for word in words}) == 1  # every rank has the value of the plan
+        assert len({word[1] for word in words}) == 1  # all ranks have the same value
 
 
 def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumption(site: Site) -> None:
@@ -56,7 +56,7 @@ def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumpti
     site.reprise("tune", "resume", "1")
     assert site.status()["record"] == 1
     assert site.status()["states"] == {"complete": 7}
-    assert len(site.runs()) == 7 + 1 + 1  # plus another run of the interrupted trial, and the run of the proof
+    assert len(site.runs()) == 7 + 1 + 1  # the trials, the interrupted trial's second run, and the proof's run
     assert site.jobs() == []
 
 

@@ -109,7 +109,7 @@ def test_a_job_whose_node_fails_is_tried_again(site: Site) -> None:
         try:
             assert process.wait(120) == 0
         finally:
-            # the node may resume by itself
+            # unchecked, because the node may have resumed by itself
             site.cluster.run(["scontrol", "update", f"node={node}", "state=resume"], check=False)
     assert site.status()["states"] == {"complete": 7, "cancelled": 1}
     wait_for("all nodes", lambda: site.cluster.run(["sinfo", "-ho%t", "-pmain"]).stdout.split() == ["idle"], 120)

@@ -45,7 +45,7 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 3},
     "executor": {"kind": "slurm", "max_trial_s": 30},
 }
-TRIALS = 2 + 3 + 6  # the default, the other values, and the pairs
+TRIALS = 2 + 3 + 6  # runs of the default, of the other values, and in pairs
 
 
 @pytest.fixture(scope="module")

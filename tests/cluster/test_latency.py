@@ -82,7 +82,7 @@ def slow() -> Iterator[VirtualCluster]:
 def collected(
     cluster: VirtualCluster, receiver: str, target: str, senders: list[str], count: int
 ) -> tuple[float, dict[str, list[int]]]:
-    """Make nodes send `count` datagrams each at once; return the seconds that passed, and the numbers by sender."""
+    """Make nodes send `count` datagrams each at once; return the elapsed seconds and the received numbers by sender."""
     listening = cluster.popen([*PYTHON, COLLECT], node=receiver, user="root")
     assert listening.stdout and listening.stdout.readline() == "ready\n"
     sending = [cluster.popen([*PYTHON, SEND, target, str(count)], node=node, user="root") for node in senders]
@@ -124,7 +124,7 @@ def test_a_broadcast_reaches_all_and_nothing_else_reaches_a_third(slow: VirtualC
     _, found = collected(slow, "node3", node_address(3), ["node4"], 200)
     assert found == {node_address(4): list(range(200))}
     third = [node for node in others if node not in ("node3", "node4")]
-    assert all(received(slow, node) - before[node] < 100 for node in third)  # only a few, of Slurm's
+    assert all(received(slow, node) - before[node] < 100 for node in third)  # only a few frames, sent by Slurm
 
 
 def test_links_carry_no_more_than_their_rate_each_way() -> None:
@@ -143,7 +143,7 @@ def test_links_carry_no_more_than_their_rate_each_way() -> None:
 
 
 def test_collectives_take_as_many_delays_as_their_algorithm_has_steps(slow: VirtualCluster) -> None:
-    """A pipeline forwards a short message seven times; in the linear algorithm, each rank gets it from the root."""
+    """A pipeline forwards a short message seven times. The linear algorithm sends it from the root to each rank."""
     times = {}
     for algorithm in (LINEAR, PIPELINE):
         env = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", FORCED: algorithm}

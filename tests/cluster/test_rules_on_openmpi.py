@@ -151,11 +151,11 @@ def test_a_file_is_proved_and_published_though_its_algorithms_call_other_collect
 ) -> None:
     tuned = component(build, ["allgather", "bcast"])
     found = [comparison(problem.key, 1, 0.5, 0.4, 0.6) for problem in tuned.problems()]
-    assert build.algorithms["allgather"][1] == "linear"  # a gather and a bcast
+    assert build.algorithms["allgather"][1] == "linear"  # `linear` consists of a gather and a bcast
     launches = Launches(cluster)
     (published,) = tuned.publish(found, launches, directory)
     assert published.artifact
-    assert launches.count == 3  # one launch for a row of each collective, then one for the whole file
+    assert launches.count == 3  # one launch for the row of each collective, then one for the whole file
     assert [path.name for path in directory.iterdir()] == [Path(published.artifact.path).name]
 
 
@@ -209,7 +209,7 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
         if one["size"] != 65536:
             assert one["min_s"] <= one["avg_s"] <= one["max_s"]
     whole = of_bcast[4]
-    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # of the batches into which the 25 calls are divided
+    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # numbers of calls in the batches into which the 25 calls are divided
     mean = sum(size * value for size, value in zip(sizes, whole["batches_s"], strict=True)) / 25
     assert mean > whole["max_s"] - 1e-8  # the slowest rank may differ from batch to batch
     assert [one["collective"] for one in told[:4]] == ["bcast", "bcast", "reduce", "bcast"]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.cluster
 SPANK = Path(__file__).resolve().parents[2] / "spank"
 SOURCES = {path.name for path in SPANK.glob("*.c")}
 LOG = "/home/alice/valgrind.log"
-ATTEMPTS = 5  # of a submission, because under valgrind on a busy machine, an answer may arrive too late
+ATTEMPTS = 5  # maximum number of submissions, because under valgrind on a busy machine, an answer may arrive too late
 
 
 @pytest.fixture(scope="module")

@@ -120,7 +120,8 @@ def measure(cluster: VirtualCluster) -> Measured:
     """Try all ways with the plugin, then without the plugin."""
     course, bare = Course(cluster, "with"), Course(cluster, "without")
     with Daemon(cluster):
-        tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))  # starts with the way that takes longest
+        # first the recurring way, which takes longest
+        tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))
     with _copied(cluster) as file, contextlib.closing(sqlite3.connect(file)) as connection:
         decisions = [Decided(*row) for row in connection.execute(DECISIONS)]
         reports = [Reported(*row) for row in connection.execute(REPORTS)]

@@ -64,7 +64,7 @@ def raise_sigpipe(peer: socket.socket) -> None:
 
 
 def never_read(peer: socket.socket) -> None:
-    peer.recv(2, socket.MSG_PEEK)  # does not remove any data, so a long request does not fit into the buffer
+    peer.recv(2, socket.MSG_PEEK)  # leaves the data in the buffer, so that the rest of a long request does not fit
     released.wait(10)
 
 
@@ -138,7 +138,7 @@ def peer_at(path: Path, converse: Peer) -> Iterator[list[bool]]:
 
 @pytest.mark.parametrize("fault", [*QUICK, *SLOW])
 def test_a_peer_that(job: Job, fault: str) -> None:
-    job.stub.directory.joinpath("job.sh").write_text("\n" * 120_000)  # twice as long in JSON as a socket's buffer
+    job.stub.directory.joinpath("job.sh").write_text("\n" * 120_000)  # as JSON, twice as long as a socket's buffer
     job.spooled = job.stub.directory / "job.sh"
     if fault in QUICK:
         job.deadline_ms = 1000  # so that no answer is late

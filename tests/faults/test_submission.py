@@ -106,7 +106,7 @@ def test_a_script(powerless: Job, daemon: FakeDaemon, shape: str) -> None:
         assert (submitted(powerless, daemon)["script"] is not None) is sent
     finally:
         if script.is_file():
-            os.truncate(script, 0)  # because pytest keeps tests' files
+            os.truncate(script, 0)  # frees the space, because pytest keeps the files of tests
 
 
 @pytest.mark.parametrize("spooled", ["fifo", "unreadable", "missing"])

@@ -42,7 +42,7 @@ static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
         words->directory = letter == 'D' || letter == CHDIR ? optarg : words->directory;
     }
     words->script = optind < argc ? (size_t)optind : 0;
-    return !words->script || strcmp(argv[optind], ":") != 0; // a `:` may follow a `--`
+    return !words->script || strcmp(argv[optind], ":") != 0; // a `:` after a `--` is ambiguous
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that is slowed down as much as programs under valgrind, so that the plugin meets its deadlines there. Linked
+// A clock that runs slower, like programs under valgrind, so that the plugin meets its deadlines under valgrind. Linked
 // with --wrap=clock_gettime.
 #include <time.h>
 
-#define SLOWER 20 // programs run 10 to 50 times slower, says valgrind's documentation
+#define SLOWER 20 // valgrind's documentation says that programs run 10 to 50 times slower
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);

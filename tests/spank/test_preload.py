@@ -230,7 +230,11 @@ def test_sites_without_the_plugin_give_the_library_too(binaries: Path, directory
 def test_if_the_library_cannot_be_added_the_job_gets_no_settings(
     stub: Stub, daemon: FakeDaemon, directory: Path, at: int
 ) -> None:
-    """asprintf(3) makes the three variables, the list, the sanitizer's options, and two variables for those."""
+    """Test the failure of each of the seven calls of asprintf(3).
+
+    The calls make the three variables, the list of libraries, the sanitizer's options, and the variables that contain
+    the list and the options.
+    """
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}
     played = begin(stub, directory, own=failing, env=["LD_PRELOAD=/a.so"])
     assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"

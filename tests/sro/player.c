@@ -72,7 +72,7 @@ static off_t place(struct player *player)
         return odd[draw(player, sizeof odd / sizeof *odd)];
     case 1:
         return (off_t)draw(player, 9 << 20);
-    default: // one of a few places, which are therefore read often
+    default: // an offset in one of three short ranges, which are therefore read often
         return (off_t)(draw(player, 3) * (2 << 20) + draw(player, 200000));
     }
 }

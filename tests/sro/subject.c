@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that a preloaded library might break. WORD selects a program, which prints what it observes.
 //
-//   subject WORD FILE        FILE has 24 MiB; each 8 bytes are their own offset, as a number
+//   subject WORD FILE        FILE has 24 MiB; each 8-byte word is a number, the offset of the word
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -202,7 +202,7 @@ static void cancel(void)
     if (pipe(ends)) {
         fail("pipe");
     }
-    pthread_create(&thread, NULL, read_for_ever, &ends[0]); // is canceled while it waits in read
+    pthread_create(&thread, NULL, read_for_ever, &ends[0]); // this thread is canceled while it waits in read
     pthread_cancel(thread);
     pthread_join(thread, &result);
     puts(result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
@@ -329,7 +329,7 @@ static void executed(void)
             }
         }
         for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES;
-             at += BYTES) { // data, because holes are read without delay
+             at += BYTES) { // write data, because holes are read without delay
             if (pwrite(to, bytes, sizeof bytes, at) != BYTES) {
                 fail("pwrite");
             }

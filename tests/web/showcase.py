@@ -266,7 +266,7 @@ class Showcase(WebSite):
     def _placed(self, made: Decision) -> Decision:
         """Return the decision with its job's place in a block.
 
-        One job of each block is held out, each time at another place.
+        One job of each block is held out, at a different place in each block.
         """
         if made.verdict != "apply" or made.record_id is None:
             return made

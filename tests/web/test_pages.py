@@ -314,7 +314,8 @@ def test_a_link_leads_to_older_jobs(pages: TestClient, filled: WebSite) -> None:
 
 def test_a_slow_first_overview_tells_the_browser_to_retry(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
-    client = TestClient(create(filled.config), headers=as_user(filled))  # not entered: nothing computes the overview
+    # nothing computes the overview, because the client is used without `with`
+    client = TestClient(create(filled.config), headers=as_user(filled))
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"
