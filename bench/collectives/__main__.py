@@ -122,7 +122,7 @@ class Exhaustive:
 
     @property
     def seconds_of_distinct(self) -> float:
-        """The total time of one run for each group of equivalent points, in seconds."""
+        """The time in seconds if each group of equivalent points had run only once: the sum of the groups' means."""
         return sum(statistics.fmean(run.seconds for run in runs) for runs in self.alike)
 
 

@@ -39,7 +39,7 @@ from tests.unit.matcher_daemon import Daemon
 
 USERS, LOADED_RECORDS = 500, 10_000
 SUBMISSIONS = 10_000  # number of different submissions of all these users
-QUESTIONS, WARM_UP = 5000, 50  # without pauses; more than the daemon may queue before writing
+QUESTIONS, WARM_UP = 5000, 50  # requests without pauses, more than the daemon may queue for the database
 
 
 def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
                 recorded += [size] if verified.get("record") else []
                 say(f"{size.name}: gain {gain:.1%} by prediction, {told['search_s']:.1f} s")
                 by_search, seconds, record = searched(cluster, size, f"{kernel.name}-beside", given, counted)
-                if record:  # from now on, jobs get the predicted settings
+                if record:  # retired, so that jobs get the predicted settings
                     cluster.run(["reprise", "records", "retire", str(record)], user="reprise")
                 asked.append((gain, told["search_s"], by_search, seconds))
         with Daemon(cluster):

@@ -117,7 +117,7 @@ def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
 
 
 class Killer:
-    """A function that starts the daemon and kills it after KILL_EVERY_S seconds, whatever it is doing."""
+    """A callable that starts the daemon and kills it after KILL_EVERY_S seconds, whatever it is doing."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.kills = 0

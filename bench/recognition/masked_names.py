@@ -47,7 +47,10 @@ PROGRAMS = {
     "reprise-rulesprobe": "tuner/programs/collbench/rulesprobe.c",
     "solver": "demo/solver.c",
 }
-"""The source file to edit, by program. cg and ft share source files, as do mpiio, fakeapp and reprise-rulesprobe."""
+"""The source file to which the build `edited` adds a function, by program.
+
+cg and ft share source files, as do mpiio, fakeapp and reprise-rulesprobe.
+"""
 BUILDS = {"O0": "-O0", "O2": "-O2", "O3": "-O3 -march=native", "edited": "-O2", "stripped": "-O1"}
 EDIT = '\nint one_more_step(int n);\nint one_more_step(int n) { return printf("one more step after %d\\n", n); }\n'
 OTHERS = 200

@@ -48,12 +48,12 @@ class Ended:
 
 
 def inside(path: Path) -> str:
-    """Return the path by which the cluster sees a file of the checkout; it is the same file on the machine's disk."""
+    """Return a checkout file's path on the cluster; the file on the machine's disk is the same, not a copy."""
     return f"{SOURCE}/{path.relative_to(ROOT)}"
 
 
 def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the accelerator's definition as a component. Users' scripts load its library, even in default runs."""
+    """Return the accelerator as a component. Users' scripts load the accelerator's library, even in default runs."""
     return {
         "name": COMPONENT,
         "version": "1",

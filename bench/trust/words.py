@@ -110,7 +110,7 @@ class _Threshold:
 
 
 def _thresholds(model: str, kind: str, length: int, zone: str) -> Sequence[_Threshold]:
-    """Return the thresholds, which the attacker computes with some word in place of the unknown word."""
+    """Return the thresholds, which the attacker computes with an arbitrary word in place of the unknown word."""
     own, now = LETTERS[:length], time.time()
     engine = Engine(load(model), cluster_nodes=8, timezone=zone)
     engine.change(add=[LinkableRecord(1, Job(kind).metadata(ALICE, own, 1.7e9), 1.7e9, 0.3)])

@@ -126,7 +126,7 @@ def fill(path: Path, rows: int, now: float) -> None:
 def _multiply(
     connection: sqlite3.Connection, table: str, which: str, values: Mapping[str, Any], made: Mapping[str, str]
 ) -> None:
-    """Copy the row that `which` selects; the columns in `made` are computed from the number `n` of the copy."""
+    """Make copies of the row that `which` selects; the columns in `made` are computed from a copy's number `n`."""
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
     into = f"INSERT INTO {table} ({', '.join(columns)}) {_SERIES}"

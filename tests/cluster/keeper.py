@@ -55,9 +55,9 @@ def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
 
     With `measuring`, the group takes precedence over other processes of this machine (see `WEIGHT`).
 
-    Without such a group, the kernel creates one for every session (sched_autogroup). Ranks of different nodes, which
-    share a core on a virtual cluster, then cannot yield to each other, and measurements show only the tick (4 ms at 250
-    Hz).
+    Without a group for the whole cluster, the kernel creates a group for every session (sched_autogroup). Ranks of
+    different nodes, which share a core on a virtual cluster, then cannot yield to each other, and measurements show
+    only the tick (4 ms at 250 Hz).
     """
     groups = cpu_groups()
     if groups is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a virtual cluster, with a device on the login node and `eth0` on each node; process 1 creates it.
+"""The network of a virtual cluster, which process 1 creates: a device on the login node, and `eth0` on each node.
 
 Without latency, the network is a bridge with a pair of virtual Ethernet devices per node, whose rate the kernel limits.
 With latency (`Spec.latency_us`), the network is `switch.c`, a program that gives each machine a TAP device and forwards

@@ -30,7 +30,8 @@
 // Maximum number of frames in memory (600 MB). TCP's windows, 6 MB for each pair of nodes, keep 16 nodes below this
 // limit.
 #define FRAMES_MAX 65536
-// Maximum number of frames that are read from one port, in 50 us, before frames that are due are written.
+// Maximum number of frames that are read from one port before frames that are due are written. Reading this many takes
+// 50 us.
 #define BATCH 16
 // Bytes of the preamble and the gap between two frames, which also take time on the link.
 #define BETWEEN_BYTES 20

@@ -36,7 +36,7 @@ def programs() -> Path:
     return BUILD / "replay"
 
 
-@pytest.mark.slow  # compiles the plugin again; the quick tier runs it with these sanitizers in tests/spank
+@pytest.mark.slow  # compiles the plugin; in the quick tier, tests/spank uses these sanitizers
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     done = replay(programs, harness)

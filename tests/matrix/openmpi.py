@@ -212,7 +212,7 @@ def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] |
         "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
         "OMPI_MCA_coll_han_dynamic_rules_filename": "{file}",
         "OMPI_MCA_coll_han_dump_dynamic_rules": "1",
-        "OMPI_MCA_coll_han_priority": "40",  # because 4.1 does not read the file of an unused component
+        "OMPI_MCA_coll_han_priority": "40",  # because Open MPI 4.1 does not read the file of an unused component
         "OMPI_MCA_coll_base_verbose": "5",  # otherwise HAN prints nothing, even if it drops the file
     }
     found: list[list[list[object]] | None] = []

@@ -46,7 +46,7 @@ class Release:
 
     @property
     def root(self) -> Path:
-        """Return the path of the complete root. It depends on the packages' list, because an old root may be in use."""
+        """Return the root's path. It contains a digest of the package list, because an old root may be in use."""
         packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 

@@ -221,7 +221,7 @@ class Stub:
         return played
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        """Return the command line, and the program's path if the command line does not start with it."""
+        """Return the argument list, and the path of the executable (None: the first argument is the executable)."""
         if self.prefix:
             return [*self.prefix, str(self.named(argv[0])), *argv[1:]], None
         return list(argv), self.program

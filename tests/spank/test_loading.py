@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how Slurm loads the plugin."""
+"""Test that the plugin stays loaded although Slurm opens it twice."""
 
 from __future__ import annotations
 

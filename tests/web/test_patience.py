@@ -97,7 +97,7 @@ def test_a_connection_that_waits_for_an_answer_is_not_closed(port: int) -> None:
 
 
 def test_an_endless_request_is_not_read_to_its_end(port: int) -> None:
-    """The request is endless despite its length, because `Transfer-Encoding: chunked` takes precedence."""
+    """The request is endless despite its Content-Length, because `Transfer-Encoding: chunked` takes precedence."""
     with connected(port) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
