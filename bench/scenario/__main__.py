@@ -56,7 +56,7 @@ Topology = tuple[Application, int]
 
 @dataclass(frozen=True)
 class Ran:
-    """A job's runs: seconds with the default and with Reprise, in pairs, and the id of the last Slurm job with Reprise."""
+    """A job's runs: seconds with the default and with Reprise, in pairs, and the id of the last job with Reprise."""
 
     defaults: tuple[float, ...]
     given: tuple[float, ...]
