@@ -21,8 +21,8 @@ would for the peer's users. HEBO and optuna's Gaussian processes need torch and 
 
 ## Evaluations until one is within 5 % of the optimum
 
-Each figure is the median over seeds, or 101 if 100 evaluations were not enough. *All* is the median over all
-landscapes and seeds. *Never* is the share of runs for which 100 evaluations were not enough.
+Each figure is the median over the seeds. A run for which 100 evaluations were not enough counts as 101. *All* is the
+median over all landscapes and seeds. *Never* is the share of runs for which 100 evaluations were not enough.
 
 {near}
 

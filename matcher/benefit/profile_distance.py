@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distance between two profiles, which shows whether a job behaves like the application of its record."""
+"""Distance between two profiles, to find out whether a job behaves like the application of its record."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def behaves_otherwise(job: Profiled, record: Profiled) -> str:
     first, second = _spent(job), _spent(record)
     name = max({*first, *second}, key=lambda name: (abs(first.get(name, 0.0) - second.get(name, 0.0)), name))
     return (
-        f"this job behaves differently from its record: {apart:.0%} of its run time is spent on other things, mainly "
-        f"{name}: {first.get(name, 0.0):.0%} here, {second.get(name, 0.0):.0%} in the record's profile"
+        f"this job behaves differently from its record: {apart:.0%} of its run time is distributed differently; the "
+        f"largest difference is {name} ({first.get(name, 0.0):.0%} here, {second.get(name, 0.0):.0%} in the record's "
+        "profile)"
     )
 
 

@@ -244,7 +244,8 @@ def outcome_text(outcome: Outcome) -> str:
 def _reach(outcome: Outcome) -> str:
     """Return a text that says how many settings reached the job's tasks."""
     variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
-    files = f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} named in them cannot be read by the user there"
+    number = f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)}"
+    files = f"the variables name {number} that the user cannot read on the node"
     if outcome.unreadable and not outcome.applied:
         return f"nothing set: {files} (see artifacts.directory)"
     if outcome.unreadable:

@@ -118,6 +118,6 @@ def test_where_the_library_is_not_there_the_job_runs_as_it_is_and_explain_says_s
         said = cluster.path(f"{PLACE}/reader-{end.job_id}.out").read_text()
         assert "loaded" not in said and "preload" not in said.lower().replace("ld_preload", ""), said
         explained = cluster.run(["reprise", "match", "explain", str(end.job_id)], user="reprise").stdout
-        assert "cannot be read by the user there" in explained, explained
+        assert "that the user cannot read on the node" in explained, explained
     finally:
         cluster.run(["mv", f"{LIBRARY}.away", LIBRARY])

@@ -154,17 +154,23 @@ def row(tried: Tried, directory: str, decisions: Sequence[Decided], reported: se
 
 
 def _decided(points: Sequence[tuple[str, str]]) -> str:
-    """Describe where decisions were made, for the page's table; name verdicts other than "apply"."""
+    """Describe where decisions were made, for the page's table; add verdicts other than "apply" in parentheses."""
     starts = points[1:] if points[:1] == [("submit", "defer")] else points
     if len(set(starts)) == 1 and starts[0][0] == "start":
         step = "the batch step" if len(starts) == 1 else "each task's batch step"
-        put_off = ", put off by the command" if starts != points else ""
-        return f"{step}{put_off}{'' if starts[0][1] == 'apply' else f': {starts[0][1]}'}"
-    words = ["the command" if point == "submit" else "the batch step" for point, _ in points]
-    told = [
-        word if verdict == "apply" else f"{word}: {verdict}" for word, (_, verdict) in zip(words, points, strict=True)
-    ]
+        deferred = ["deferred by the command"] if starts != points else []
+        return _noted(step, [*deferred, *_result(starts[0][1])])
+    steps = ["the command" if point == "submit" else "the batch step" for point, _ in points]
+    told = [_noted(step, _result(verdict)) for step, (_, verdict) in zip(steps, points, strict=True)]
     return ", then ".join(told) or "nowhere"
+
+
+def _result(verdict: str) -> list[str]:
+    return {"apply": [], "none": ["no settings"]}.get(verdict, [verdict])
+
+
+def _noted(step: str, notes: Sequence[str]) -> str:
+    return f"{step} ({', '.join(notes)})" if notes else step
 
 
 def _all(truths: Sequence[bool]) -> str:

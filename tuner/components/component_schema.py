@@ -184,7 +184,10 @@ class ActivationSection(Section):
     def _directives(cls, lines: list[str]) -> list[str]:
         for line in lines:
             if not re.match(r"#[A-Z]{2,}\b", line) or line.startswith("#SBATCH"):
-                raise ValueError(f"{line!r} is not a directive: begin it like #SBB, and list sbatch options in options")
+                raise ValueError(
+                    f"{line!r} is not allowed in `directives`: start the line with # and capital letters, such as "
+                    "`#SBB targets=...`, and put sbatch options under `options`"
+                )
         return lines
 
 

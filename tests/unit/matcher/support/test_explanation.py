@@ -152,8 +152,14 @@ def test_realtime_signals_are_described_too() -> None:
             {"applied": 2, "present": 1},
             "but the tasks of its first step have only 1: the script, or an option of srun, removed",
         ),
-        ({"applied": 1, "present": 1, "unreadable": 1}, "1 variable set, but 1 file named in them cannot be read"),
-        ({"unreadable": 2}, "nothing set: 2 files named in them cannot be read by the user there (see artifacts."),
+        (
+            {"applied": 1, "present": 1, "unreadable": 1},
+            "1 variable set, but the variables name 1 file that the user cannot read on the node",
+        ),
+        (
+            {"unreadable": 2},
+            "nothing set: the variables name 2 files that the user cannot read on the node (see artifacts.",
+        ),
         ({"present": 0}, "0 variables set;"),
     ],
 )

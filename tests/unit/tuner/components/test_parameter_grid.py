@@ -211,8 +211,8 @@ GOOD: dict[str, Any] = {"default": 1, "values": [1, 2]}
         (definition({"a": GOOD}, objective={"pattern": "x"}), "must have one group"),
         (definition({"a": GOOD}, objective={"pattern": "("}), "is not a regular expression"),
         (definition({"a": GOOD}, objective={"unit": "us"}), "the run time has no file"),
-        (definition({"a": GOOD}, activation={"directives": ["SBB x"]}), "is not a directive"),
-        (definition({"a": GOOD}, activation={"directives": ["#SBATCH -n 3"]}), "is not a directive"),
+        (definition({"a": GOOD}, activation={"directives": ["SBB x"]}), "is not allowed in `directives`"),
+        (definition({"a": GOOD}, activation={"directives": ["#SBATCH -n 3"]}), "is not allowed in `directives`"),
         (definition({"a": GOOD}, activation={"options": ["fastio yes"]}), "is not an sbatch option"),
         (
             definition({"a": {"type": "str", "default": "a b", "via": "argument"}}),

@@ -74,8 +74,8 @@ def test_distance_is_the_share_of_time_spent_on_other_things() -> None:
     assert round(distance(FOUND, other), 9) == round(distance(other, FOUND), 9) == 0.9
     assert behaves_otherwise(FOUND, FOUND) == ""
     assert behaves_otherwise(other, FOUND) == (
-        "this job behaves differently from its record: 90% of its run time is spent on other things, mainly "
-        "io.read.small: 90% here, 0% in the record's profile"
+        "this job behaves differently from its record: 90% of its run time is distributed differently; the largest "
+        "difference is io.read.small (90% here, 0% in the record's profile)"
     )
 
 
