@@ -12,7 +12,7 @@ from reprise.database.masked_json import masked_json
 from reprise.database.row_codec import Table, to_json
 from reprise.database.store import Store
 
-# keys keep their order, because a parameter may depend on earlier ones
+# as_given: the keys of JSON objects keep their order, because a parameter may depend on the parameters before it
 CAMPAIGN = Table("campaign", Campaign, as_given=True)
 TRIAL = Table("trial", Trial)
 

@@ -10,8 +10,8 @@ the recommended point exceeds the best mean after a fixed budget: the mean over 
 (`noise_distance_by_landscape`: the mean for each landscape). `needle_found` is the share of games in which a policy
 names one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time
 that gp-ei takes to propose one of 2,000 points after 100 observations. `kill_lost` and `kill_doubled` are the numbers
-of trials that are lost or counted twice when a campaign's coordinator is killed. The last line of output is a JSON
-object. A run with all methods rewrites docs/reference/tuner-evaluation.md.
+of lost and of duplicate trials when a campaign's coordinator is killed (`bench/tuner/kill.py`). The last line of output
+is a JSON object. A run with all methods rewrites docs/reference/tuner-evaluation.md.
 
 All games are deterministic. A game with unchanged code, landscape and seeds is not played again, because its result is
 in build/bench-tuner/results. The peers' results are also stored in the repository, in bench/tuner/peers.json, because

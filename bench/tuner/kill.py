@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill a campaign's coordinator with SIGKILL at random times, again and again, and count lost and doubled trials.
+"""Kill a campaign's coordinator with SIGKILL at random times, again and again, and count lost and duplicate trials.
 
 The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive the coordinator, as they
 do on a cluster. Each campaign is killed and resumed until it is complete, and then compared with an undisturbed
 campaign.
 
-`kill_lost` counts trials that only the undisturbed campaign has, and completed runs without a trial. `kill_doubled`
-counts trials that only the killed campaign has, and trials with more than one job.
+`kill_lost` counts trials that only the undisturbed campaign has, and completed runs whose results no trial contains.
+`kill_doubled` counts trials that only the killed campaign has, and surplus jobs that ran a trial again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DEFINITION = {
 
 @dataclass(frozen=True)
 class Damage:
-    """The numbers of kills, lost trials, and doubled trials."""
+    """The numbers of kills, lost trials, and duplicate trials."""
 
     kills: int
     lost: int
@@ -114,7 +114,7 @@ def _directory(trial: Trial) -> str:
 
 
 def damage(points: int, seed: int = 1) -> Damage:
-    """Kill coordinators at `points` random times and count the damage."""
+    """Kill coordinators at `points` random times and return the numbers of kills, lost trials, and duplicate trials."""
     fake_component.register()
     rng = random.Random(seed)  # noqa: S311 - not used for security
     kills = lost = doubled = number = 0
@@ -133,7 +133,7 @@ def damage(points: int, seed: int = 1) -> Damage:
 
 
 def measure(points: int) -> tuple[int, int]:
-    """Return the number of lost trials and the number of doubled trials after `points` kills."""
+    """Return the number of lost trials and the number of duplicate trials after `points` kills."""
     found = damage(points)
     return found.lost, found.doubled
 

@@ -53,7 +53,10 @@ class Task:
 
 
 def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) -> Mapping[Task, Sequence[float]]:
-    """Play tasks without a known result; return all results, one value per seed. `store`: store the peers' results."""
+    """Play the tasks whose results are unknown; return all results, one value per seed.
+
+    If `store`, store the peers' results.
+    """
     memory = Memory.of(tasks)
     recalled = {} if fresh else {task: memory.recall(task) for task in tasks}
     known: dict[Task, Sequence[float]] = {task: values for task, values in recalled.items() if values is not None}

@@ -45,7 +45,7 @@ class TokensOfLength:
         return len(self._heads)
 
     def extend(self, numbers: Sequence[int], tokens: Sequence[str]) -> None:
-        """Append tokens and their numbers in the column."""
+        """Append tokens; `numbers` are their indexes in the SoftTfIdfColumn that owns this object."""
         self._numbers += numbers
         self._tokens += tokens
         self._heads.extend([self._head(token) for token in tokens])
@@ -58,7 +58,7 @@ class TokensOfLength:
         return hash(token[len(token) - self._end :])
 
     def similar(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
-        """Yield the number and similarity of each token whose similarity to `token` reaches `threshold`.
+        """Yield the index and similarity of each token whose similarity to `token` reaches `threshold`.
 
         Only the first `count` tokens are compared, and a token that equals `token` is omitted.
         """

@@ -129,7 +129,7 @@ def _named(file: IO[Any], done: str) -> Iterator[None]:
         raise  # the reader has closed the pipe
     except OSError as error:
         with contextlib.suppress(OSError):
-            file.close()  # discard the buffer, which click would try to write again
+            file.close()  # discard the buffer, which click would otherwise try to write again
         raise AccessError(f"{file.name}: cannot be {done} ({error.strerror}): name another file") from error
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz a daemon's reply: what is accepted, carried to the job and shown to the user, and the program whose identity the
-// reply requests. The last byte of the input selects the allocation that fails.
+// Fuzz the handling of a daemon's reply. Checks what the plugin accepts, carries to the job and shows to the user, and
+// the path of the program that a reply asks the plugin to identify. The last byte of the input selects the allocation
+// that fails.
 #include "../../spank/submit.c" // for its static functions; first, because it sets libc's feature macros
 
 #include "../../spank/message.h"

@@ -60,7 +60,8 @@ static int open_cold(void)
     return fd;
 }
 
-// Returns the place of read `i`: never the same place twice, but often in the same bins.
+// Returns the file offset of read `i`. No offset occurs twice, but many reads fall into the same bins (of
+// accelerators/sro/window.h).
 static off_t place(int i)
 {
     return (off_t)((i * 37LL) % (FILE_BYTES / BYTES)) * BYTES;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxy of an application: a script that replays the application's communication, which campaigns run in its place."""
+"""Proxy of an application: a script that replays the application's communication.
+
+Campaigns can run the proxy instead of the application.
+"""
 
 from __future__ import annotations
 

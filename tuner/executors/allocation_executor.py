@@ -127,9 +127,10 @@ class AllocationExecutor:
         return self._holder.job_id if self._holder else None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trial if it ends within `timeout_s`, which includes the time in the queue.
+        """Wait for the end of the current trial, and return the trial if it has ended.
 
-        Raise TunerError if the holder ended in the queue or can never start.
+        Wait up to `timeout_s` seconds in the queue, and again up to `timeout_s` seconds each for the trial's `before`
+        commands and for the trial itself. Raise TunerError if the holder ended in the queue or can never start.
         """
         until = self._clock + timeout_s
         while trial := self._trial:

@@ -106,10 +106,11 @@ def _ranked(samples: Sequence[float]) -> tuple[float, float]:
 
 @functools.cache
 def _rank_quantile(n: int) -> int:
-    """Return the 2.5 % quantile of the signed ranks, minus 1.
+    """Return the 2.5 % quantile of Wilcoxon's signed-rank statistic, minus 1.
 
-    The quantile is the greatest k for which, in at most 2.5 % of cases, the positive ranks of n samples around 0 have a
-    sum below k. The quantile exists for 6 or more samples.
+    The statistic is the sum of the ranks of the positive samples, among `n` samples from a distribution symmetric about
+    0. The quantile is the greatest k for which the statistic is below k with a probability of at most 2.5 %. With fewer
+    than 6 samples, the quantile is 0, and the result (-1) must not be used.
     """
     ways = [1]  # number of ways in which the ranks so far sum up to each number
     for rank in range(1, n + 1):

@@ -35,7 +35,8 @@ class Folder:
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
         self._bodies: dict[int, tuple[int, ...]] = {}  # ids of the items in a loop's body, by the loop's id
-        # positions of loops, by the length of the sequence at which the loop's body may have been repeated
+        # the loops to check when the sequence reaches a length: {length: positions of loops}; at that length, as many
+        # items follow the loop as its body has
         self._due: dict[int, list[int]] = defaultdict(list)
 
     def push(self, text: str, gap_us: float = 0.0) -> None:

@@ -26,7 +26,8 @@ from reprise.tuner.search.value_scale import truncated_mean, warp
 Context = Mapping[str, float]
 Common = Callable[[Parametrization], Parametrization]  # converts a problem's point to the form that its family shares
 
-KEPT_FITS = 16  # number of cached fits, since the problems of a family need fits to the same data in turn
+# number of cached fits: the problems of a family take turns, and each needs the model fitted to the same data
+KEPT_FITS = 16
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ BEGINS(PMPI_Init, init, (int *argc, char ***argv), (argc, argv))
 BEGINS(MPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 BEGINS(PMPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 
-// Count the end of MPI, release the lock, which the caller holds, and write the report.
+// Record the call that ends MPI (MPI_Finalize or MPI_Abort), stop recording, release the lock and write the report. The
+// caller must hold the lock.
 static void end(enum kind kind)
 {
     const uint64_t now = clock_ticks();
