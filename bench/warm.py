@@ -41,8 +41,8 @@ administrators who consider a [warm start](../how-to/campaigns.md#start-from-the
 
 The tables count the evaluations of `{method}` until one is within 5 % of the optimum, on
 [landscapes](landscape-files.md) whose points are all measured: without a warm start, and with one. A warm start takes
-its first point from another landscape, the source: the best point of a search of {budget} evaluations there. The
-counts are medians of {seeds} seeds, with quartiles in brackets; {far} means more than {most}."""
+its first point from another landscape, the source: the best point of a search of {budget} evaluations on that
+landscape. The counts are medians of {seeds} seeds, with quartiles in brackets; {far} means more than {most}."""
 PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
     "one application on another file system": [
         (f"sro.{number}.{one}", f"sro.{number}.{other}")

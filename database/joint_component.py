@@ -20,7 +20,7 @@ ARTIFACT = "artifact"
 
 
 def joint_name(components: Iterable[str]) -> str:
-    """Return the name of the combination of these components, which does not depend on their order."""
+    """Return the name of the combination of these components; their order does not matter."""
     return JOINT.join(sorted(components))
 
 

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark of the gain of a rules file for whole applications, which benchmarks of single collectives cannot show."""
+"""Benchmark of the gain of a rules file for whole applications.
+
+Benchmarks of single collectives cannot show this gain.
+"""

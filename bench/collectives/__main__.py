@@ -8,13 +8,13 @@ The virtual cluster pins each node to one CPU. `--latency` sets the network late
 0 means no added latency. The benchmark runs `reprise tune collectives` with its defaults, then with `--strategy
 per-size`, and an exhaustive search. All three use the same number of calls per measurement. The exhaustive search
 follows Sartori 2024: each point of the grid of each size has a separate run, even if an algorithm ignores the segment
-size or the fan-out. The five best points of each size are measured again, in turn and several times. The point with the
-lowest mean is the best point.
+size or the fan-out. The five best points of each size are measured again several times, in alternation. The point with
+the lowest mean is the best point.
 
-Finally, the best points, the default and the choice of each campaign are measured again, in turn and equally often,
-because the best of several similar points may only have been lucky. A distance from the best point, in percent, counts
-only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are those of the
-runs; they do not include the check of a campaign's rules file.
+Finally, the best points, the default and the choice of each campaign are measured again, in alternation and equally
+often, because the best of several similar points may only have been lucky. A distance from the best point, in percent,
+counts only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are those of
+the runs; they do not include the check of a campaign's rules file.
 
 The last line of output is a JSON object. `network` describes the network, and `runs` counts launches.
 `time_vs_distinct` compares with an exhaustive search that runs each group of equivalent points only once.

@@ -85,7 +85,7 @@ def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
 
 
 def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[str, object]:
-    """Check this number of tables, which cycle through the file formats, and return the JSON object."""
+    """Check this number of tables, which alternate between the file formats, and return the JSON object."""
     started = time.monotonic()
     jobs = [(seed, first, min(CHUNK, tables - first)) for first in range(0, tables, CHUNK)]
     with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:

@@ -2,7 +2,7 @@
 """Simulate production: jobs get the settings of records, one of them harmful, and are compared as by the daemon.
 
 Jobs of all records arrive in random order, on one, two or four nodes. When the decision about a job is made, some
-earlier jobs with the same record are still running. The cluster alternately becomes slower and faster. Blocks, evidence
+earlier jobs with the same record are still running. The cluster becomes alternately slower and faster. Blocks, evidence
 and gains are computed by the daemon's code; only the jobs and their run times are simulated.
 """
 

@@ -130,7 +130,7 @@ def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
 def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
     """Return the 99th percentiles of decision times with `decisions` logged decisions and with none, and their ratio.
 
-    Two daemons get the same requests in turn, in `ROUNDS` rounds after a warm-up round that does not count.
+    Two daemons get the same requests alternately, in `ROUNDS` rounds after a warm-up round that does not count.
     """
     with (
         daemon_with(directory / "none") as (empty, site),

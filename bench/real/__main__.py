@@ -8,9 +8,9 @@ Each program of `bench/real/programs/` has up to five parts, which are measured 
 
 - `--runs N` runs the program N times with default settings. Its row has the median run time in seconds, and the spread,
   which is the longest run time minus the shortest, in percent of the median.
-- `--pairs N` runs the program in N rounds: in each round, once with default settings and once with each of the settings
-  that `bench/real/settings.toml` has for programs of its kind. A gain is 1 - given/default with its 95 % bounds. A gain
-  is beyond noise if both bounds have the same sign.
+- `--pairs N` runs the program N times with default settings and N times with each of the settings that
+  `bench/real/settings.toml` has for programs of its kind, in alternation. A gain is 1 - given/default with its 95 %
+  bounds. A gain is beyond noise if both bounds have the same sign.
 - `--tune N` tunes the program with `reprise tune application`, as an administrator does. If the campaign leaves a
   record, the user's jobs run in N pairs, with Reprise and with `--reprise=off`.
 - `--overhead N` runs the program in N pairs, with and without the witness of `reprise tune profile`.

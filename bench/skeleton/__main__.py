@@ -6,9 +6,9 @@
 Each program of `bench/skeleton/programs.toml` is compiled in the usual way and as a skeleton. Both run under Open MPI's
 monitoring with several numbers of ranks. Programs with `computing` arguments then take turns with their skeletons,
 `--pairs` times, on two ranks. A third run, with the witness of `reprise tune profile`, measures the share of time in
-which the program computes. Finally, program and skeleton run in turn with each of five settings, `--rounds` times; the
-ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no network
-is involved.
+which the program computes. Finally, program and skeleton run alternately with each of five settings, `--rounds` times;
+the ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no
+network is involved.
 
 The last line of output is a JSON object:
 
@@ -140,7 +140,7 @@ class Bench:
         return True
 
     def time(self, program: BenchProgram, commands: tuple[str, str], pairs: int) -> None:
-        """Run program and skeleton in turn, and the program with the witness; store speed-ups and computing share."""
+        """Alternate program, skeleton and the program with the witness; store speed-ups and computing share."""
         arguments = with_ranks(program.computing, COMPUTING_RANKS)
         took: tuple[list[Took], list[Took]] = ([], [])
         shares = []
@@ -161,7 +161,7 @@ class Bench:
         )
 
     def tune(self, program: BenchProgram, commands: tuple[str, str], rounds: int, ranks: int) -> None:
-        """Run program and skeleton in turn with each setting, and store the ratios of their times."""
+        """Run program and skeleton alternately with each setting, and store the ratios of their times."""
         arguments = with_ranks(program.tuned, ranks)
         application: dict[str, list[float]] = {name: [] for name in SETTINGS}
         skeleton: dict[str, list[float]] = {name: [] for name in SETTINGS}

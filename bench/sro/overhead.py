@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what the library costs programs that it cannot help: run each with and without the library, in turn."""
+"""Measure what the library costs programs that it cannot help: run each alternately with and without it."""
 
 from __future__ import annotations
 

@@ -89,10 +89,11 @@ class Queue:
     each uid's writes stay in order.
 
     Two threads use the queue. The event loop's thread adds entries, and makes the unmade ones. The journal's thread
-    takes made entries for writing, and puts back entries that it could not write. Both threads serve the uids in turn.
-    After the loop has ended, the journal's thread also makes the remaining unmade entries. Each method holds the lock
-    throughout, so that neither thread sees a half-done step of the other. Methods hold the lock for microseconds, to
-    move references; only `make_next` holds the lock longer, while it makes an entry, which delays only the journal.
+    takes made entries for writing, and puts back entries that it could not write. Both threads serve the uids
+    round-robin. After the loop has ended, the journal's thread also makes the remaining unmade entries. Each method
+    holds the lock throughout, so that neither thread sees a half-done step of the other. Methods hold the lock for
+    microseconds, to move references; only `make_next` holds the lock longer, while it makes an entry, which delays only
+    the journal.
 
     Entries are made in the loop's thread, because another thread could take the interpreter lock from requests at any
     time, and release it late.
@@ -174,7 +175,10 @@ class Queue:
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take at most `count` made entries for writing, uids in turn; they count as waiting until they are settled."""
+        """Take at most `count` made entries for writing, round-robin by uid.
+
+        The entries count as waiting until they are settled.
+        """
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:

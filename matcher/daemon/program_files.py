@@ -18,7 +18,7 @@ from reprise.matcher.submission.program_file import program_file
 log = logging.getLogger(__name__)
 
 WAIT_S = 0.02
-"""Seconds that a decision waits for a program's file, which is a fifth of the plugin's usual deadline.
+"""Seconds that a decision waits for a program's file: a fifth of the plugin's usual deadline.
 
 On a Debian host, 99 % of 1,281 executables were read within 14 ms.
 """

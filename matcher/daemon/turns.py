@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Lanes(Generic[T]):
-    """Queues, one per key, that are served in turn; a key without items takes no memory."""
+    """Queues, one per key, that are served round-robin; a key without items takes no memory."""
 
     def __init__(self) -> None:
         self._lanes: dict[Hashable, deque[T]] = {}  # in the order of their turns
@@ -101,7 +101,7 @@ class Room:
         self._waiting: Lanes[tuple[int, asyncio.Future[None]]] = Lanes()
 
     async def take(self, key: Hashable, size: int) -> None:
-        """Wait until `size` bytes are free, and take them; waiting keys are served in turn."""
+        """Wait until `size` bytes are free, and take them; waiting keys are served round-robin."""
         if not self._waiting and size <= self._free:
             self._free -= size
             return
@@ -128,7 +128,7 @@ class Room:
 
 
 class FairThreads:
-    """Threads that do blocking work for keys in turn, with at most `each` threads for one key at a time.
+    """Threads that do blocking work for keys, round-robin, with at most `each` threads for one key at a time.
 
     Only the thread of the event loop may use it; its coroutines await the results.
     """

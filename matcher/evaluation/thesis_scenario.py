@@ -107,7 +107,7 @@ class _Site:
 
 
 def generate(seed: int, cluster_nodes: int = 4) -> Scenario:
-    """Generate the site that `seed` determines, with `cluster_nodes` nodes, which must be a key of SIZES."""
+    """Generate the site that `seed` determines, on a cluster of `cluster_nodes` nodes (a key of SIZES)."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     site = _Site(rng, SIZES[cluster_nodes], Scripts(seed))
     pool = [

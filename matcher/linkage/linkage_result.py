@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from reprise.matcher.submission.metadata import JobMetadata
 
 PRIOR = "any two jobs"
-"""Name under which explanations show the prior of a log-odds model, which is the total before any value is compared."""
+"""Name under which explanations show the prior of a log-odds model (the total before any value is compared)."""
 
 
 @dataclass(frozen=True, slots=True)

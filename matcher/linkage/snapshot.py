@@ -353,7 +353,7 @@ class Comparison:
     def _ranks(self, leading: Leading) -> Indices:
         """Return each row's rank: 0 if the row misses the threshold, else higher if more preferred values match.
 
-        Each preferred feature of the model counts more than all later ones together.
+        Each preferred feature of the model counts more than all preferred features after it together.
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)

@@ -89,7 +89,7 @@ def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
     Returns the id of a process in the node's namespaces, and the prefix of a command line that runs a command there.
 
     Each node has its own munged. With one munged for all nodes, several nodes would decode the same credential of a
-    step, which counts as a replay. After a replay, slurmd 22.05 may free libmunge's message twice if two launches
+    step; munge treats this as a replay. After a replay, slurmd 22.05 may free libmunge's message twice if two launches
     coincide.
     """
     name = node_name(index)

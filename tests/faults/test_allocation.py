@@ -31,7 +31,7 @@ def failing(stub: Stub, binaries: Path) -> Stub:
 
 
 def for_each_allocation(play: Callable[[dict[str, str]], Played], check: Callable[[Played], None]) -> int:
-    """Make each allocation fail in turn, alone and with all later ones; return the number of allocations plus one."""
+    """Make each allocation fail, alone and with all later allocations; return the number of allocations plus one."""
     at = 1
     while True:
         for after in ({}, {"FAIL_AFTER": "1"}):
@@ -109,7 +109,7 @@ def test_a_job_gets_its_whole_decision_or_none_however_little_memory_there_is(fa
     def given(env: dict[str, str]) -> int:
         return sum(name.startswith("SRO_") for name in failing.play(*lines, argv=["slurmstepd"], env=env).job)
 
-    # With 76 to 84 KB, json-c itself drops the 43rd and all later variables, because its table has to grow there.
+    # With 76 to 84 KB, json-c itself drops the 43rd and all later variables, because its table has to grow for them.
     assert {given(env) for env in [*budgets(70_000, 90_000, 500), *budgets(100_000, 700_000, 50_000)]} == {0, 64}
 
 

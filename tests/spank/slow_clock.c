@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that runs slower, like programs under valgrind, so that the plugin meets its deadlines under valgrind. Linked
-// with --wrap=clock_gettime.
+// A clock that is slowed down as much as programs under valgrind, so that the plugin meets its deadlines under
+// valgrind. Linked with --wrap=clock_gettime.
 #include <time.h>
 
 #define SLOWER 20 // valgrind's documentation says that programs run 10 to 50 times slower

@@ -80,7 +80,7 @@ class Settings(BaseModel):
         None, description="the benchmark's program, or a directory with its programs"
     )
     warmup: int = Field(200, ge=0)
-    repetitions: int | None = Field(None, ge=1, description="default: 1000 below 131072 bytes, 100 from there")
+    repetitions: int | None = Field(None, ge=1, description="default: 1000 below 131072 bytes, 100 from 131072 bytes")
     passes: int = Field(
         4, ge=1, le=1000, description="number of passes over which the calls of each measurement are distributed"
     )

@@ -12,7 +12,7 @@ from reprise.tuner.profile.profile_values import Profile
 
 
 def profile_of(directory: Path) -> Profile:
-    """Merge the reports of a job's processes, which are in `directory`, into a profile.
+    """Merge the reports in `directory`, which a job's processes wrote, into a profile.
 
     Raise TunerError if the reports cannot be read or contradict each other. The reports belong to a user, who may have
     changed them.

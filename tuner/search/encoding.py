@@ -21,9 +21,9 @@ def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
     """Return one row per point, shape (points, columns); `axes` maps columns to axes.
 
     A numeric axis has one column, from 0 for its lowest grid value to 1 for its highest. All steps of the grid have the
-    same size there, whether they are additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale open). A
-    category has one column per value, with 1/sqrt(2) in the column of the point's value and 0 elsewhere, so that two
-    different categories are 1 apart. An axis with a single value carries no information and has no column.
+    same size in this column, whether they are additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale
+    open). A category has one column per value, with 1/sqrt(2) in the column of the point's value and 0 elsewhere, so
+    that two different categories are 1 apart. An axis with a single value carries no information and has no column.
     """
     columns = [column for p in _varied(space) for column in _columns(p, [x[p.name] for x in points])]
     return np.array(columns, dtype=np.float64).T.reshape(len(points), len(columns))
