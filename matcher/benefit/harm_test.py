@@ -65,7 +65,7 @@ class Run:
 
 
 class Evidence:
-    """Evidence that one record is harmful; `blocks` is the number of earlier blocks, which led to no verdict."""
+    """Evidence that one record is harmful, which starts after `blocks` earlier blocks that led to no verdict."""
 
     def __init__(self, blocks: int = 0) -> None:
         self.blocks = blocks
@@ -122,8 +122,8 @@ class Evidence:
     def in_doubt(self, jobs: int, *, often_wrong: bool = False) -> bool:
         """Return whether the next job is put into a pair, because the record is new or suspect.
 
-        `jobs` is the number of earlier jobs. If `often_wrong` is True, the record's kind of match is often wrong, and
-        more jobs are put into pairs.
+        `jobs` is the number of earlier jobs. If `often_wrong` is True, the job matched the record in a way that is
+        often wrong, so more jobs are put into pairs.
         """
         is_new = self.blocks < PAIRS_FIRST and jobs < (JOBS_FIRST_OFTEN_WRONG if often_wrong else JOBS_FIRST)
         return is_new or max(self.slower, self.failing) >= DOUBT

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gain of a record in production, with a confidence interval that is valid for any distribution of run times.
 
-Jobs are compared within their blocks. Thus differences between blocks do not matter, such as in the number of nodes,
-the application, the speed of the cluster, or the share of held-out jobs. The logarithms of all run times, minus the
-median of their block, are ranked (aligned ranks: Hodges and Lehmann 1962). The estimated shift between given jobs (with
-the settings) and held-out jobs is the shift that balances their ranks (Hodges and Lehmann 1963). The interval contains
-all shifts that the rank test does not reject; the test's variance is that of choosing the held-out jobs of each block
-at random. A single job that took ten times as long has little influence. The functions have no side effects.
+Jobs are compared within their blocks. Thus it does not matter if blocks differ in the number of nodes, the application,
+the speed of the cluster, or the share of held-out jobs. The logarithms of all run times, minus the median of their
+block, are ranked (aligned ranks: Hodges and Lehmann 1962). The estimated shift between given jobs (with the settings)
+and held-out jobs is the shift that balances their ranks (Hodges and Lehmann 1963). The interval contains all shifts
+that the rank test does not reject; the test's variance is that of choosing the held-out jobs of each block at random. A
+single job that took ten times as long has little influence. The functions have no side effects.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ MISSING: tuple[dict[str, Any], ...] = (
     {"directory": ""},
 )
 """Groups of values; in some jobs, all values of one group are unknown."""
-MISSING_OF = 0.02  # share of jobs in which the values of one group are unknown
+MISSING_OF = 0.02  # share of jobs in which the values of one group of MISSING are unknown
 
 
 @functools.cache

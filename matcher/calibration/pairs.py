@@ -110,7 +110,10 @@ class Against:
 
 
 def _of_distinct(view: View, query: Any) -> Levels:
-    """Return the level of each distinct value's similarity, which is computed exactly if its bounds differ in level."""
+    """Return the level of each distinct value's similarity.
+
+    A similarity is computed exactly only if its upper and lower bounds have different levels.
+    """
     most, least = (_level(bound) for bound in view.bounds(query, None))
     for code in np.flatnonzero(most != least).tolist():
         most[code] = _level(view.similarity(query, code))

@@ -154,7 +154,7 @@ def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
 
 
 def unweighted() -> Model:
-    """Return the model to fit: its weights are placeholders, and it lacks the fields whose weights are given."""
+    """Return the model to fit: it has placeholders as weights, and only the fields whose weights are to be fitted."""
     flat = tuple(np.zeros(len(knots)) for knots in KNOTS)
     made = model(Weights(0.0, KNOTS, flat, (0.0,) * len(KNOTS)), threshold=0.5, evidence={"text": "none"})
     return made.model_copy(update={"fields": made.fields[: len(FIELDS)]})

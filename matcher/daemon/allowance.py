@@ -22,7 +22,8 @@ class Allowance:
         self._most = most
         self._per_s = per_s
         self._clock = clock
-        self._left: dict[int, tuple[float, float]] = {}  # amount left and its time; latest active uid last
+        # the amount that was left at a time, by uid; the most recently used bucket comes last
+        self._left: dict[int, tuple[float, float]] = {}
 
     def left(self, uid: int) -> float:
         """Return the amount that the uid may use now."""

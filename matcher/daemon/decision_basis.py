@@ -18,7 +18,7 @@ from reprise.matcher.linkage.engine import Engine
 log = logging.getLogger(__name__)
 
 INLINE_LIMIT_MS = 5.0  # longer linkages run in a thread, so that other clients are served meanwhile
-LINKAGES = 5  # linkages that are timed; the fastest counts, since the first is always slow and others may be
+LINKAGES = 5  # number of linkages to time; only the fastest counts, since the first is always slow
 
 
 class Basis:

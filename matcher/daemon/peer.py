@@ -21,8 +21,8 @@ class Peer(Protocol):
     """Interface of a connection's peer.
 
     `frame_limit` is the maximum size of a frame's body, in bytes. If `is_plain` is True, a reply can be sent before a
-    request has been read. `uid` is the authenticated uid. If it is authenticated by the request, it is UNKNOWN until
-    `opened` has returned.
+    request has been read. `uid` is the authenticated uid. If the request itself authenticates the peer, `uid` is
+    UNKNOWN until `opened` has returned.
     """
 
     frame_limit: int

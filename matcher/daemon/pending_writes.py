@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue of writes, which holds every decision and outcome between the reply to it and its insertion in the database.
+"""Queue of writes, which holds every decision and outcome from the reply to its request until it is in the database.
 
 Each uid's writes stay in order, and the uids take turns. The queue's total size is bounded in bytes. If the queue is
 full, the uid that uses the most memory loses its newest write. Thus a user who sends too many requests loses only their
@@ -95,8 +95,8 @@ class Queue:
     microseconds, to move references; only `make_next` holds the lock longer, while it makes an entry, which delays only
     the journal.
 
-    Entries are made in the loop's thread, because another thread could take the interpreter lock from requests at any
-    time, and release it late.
+    Entries are made in the loop's thread, because another thread could take the interpreter lock at any time, and
+    requests would have to wait for the lock.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Queue:
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add a made entry ahead of its uid's unmade entries, as its sender waits. Never waits for the database."""
+        """Add a made entry ahead of its uid's unmade ones, because its sender waits. Never waits for the database."""
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:
@@ -175,10 +175,7 @@ class Queue:
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take at most `count` made entries for writing, round-robin by uid.
-
-        The entries count as waiting until they are settled.
-        """
+        """Take up to `count` made entries for writing, uids in turn; they count as waiting until `settle` is called."""
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:

@@ -45,8 +45,8 @@ class _User:
     """State of the watch over one user's jobs of a record.
 
     `taken` are the blocks in the evidence. `waiting` maps each full block whose jobs have not all ended to the time
-    until which they are awaited (Unix seconds). `jobs` is the number of jobs that were assigned a place. `first` is the
-    earliest block that is read.
+    until which the block waits for its jobs (Unix seconds). `jobs` is the number of jobs that were assigned a place in
+    a block. `first` is the earliest block that is read.
     """
 
     evidence: Evidence = field(default_factory=Evidence)
@@ -80,7 +80,7 @@ class _Watched:
 
 
 class Watch:
-    """Watch over all records. `look` is called in the journal's thread, the other methods also in the event loop's."""
+    """Watch over all records. `look` runs only in the journal's thread, other methods also in the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.time, *, judges: bool = True) -> None:
         """Start without evidence; if `judges` is False, records are never quarantined."""

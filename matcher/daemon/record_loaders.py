@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of all records by several processes when the daemon starts; each reads, checks and prepares some records.
 
-The rest of the work on a record is done by the daemon's process, and takes a seventh of that time.
+The daemon's own process does the rest of the work on each record, which takes a seventh of the time that a loading
+process needs for the record.
 """
 
 from __future__ import annotations

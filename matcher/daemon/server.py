@@ -194,7 +194,7 @@ class Server:
                 reply = protocol.error_reply(str(error))
             except TimeoutError:
                 self._count(peer.uid)
-                if received:  # else the client may be an sbatch whose user is still typing the script
+                if received:  # no warning otherwise: the client may be an sbatch whose user is still typing the script
                     self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no complete frame was received within {self._timeout_s:g} s")
             else:
@@ -251,7 +251,10 @@ async def _receive_frame(
 
 
 def _missing(data: bytearray, limit: int) -> int:
-    """Return the number of bytes that the header, or then the frame, still lacks; negative if there are too many."""
+    """Return how many bytes of the frame are missing; negative if there are too many.
+
+    If the header is incomplete, return how many bytes of the header are missing.
+    """
     if len(data) < protocol.HEADER_BYTES:
         return protocol.HEADER_BYTES - len(data)
     return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES]), limit) - len(data)

@@ -140,7 +140,7 @@ class ToldPrograms:
     async def _load(self, uid: int) -> None:
         try:
             found = await self._threads.run(uid, self._stored, uid, self._clock())
-        except Exception as error:  # then the user's earlier answers are not used, but decisions are still made
+        except Exception as error:  # without the user's earlier answers, decisions can still be made
             self._throttle.warning(log, "told-not-loaded", uid=uid, error=repr(error))
             return
         for told in found:

@@ -86,7 +86,7 @@ class Rounds:
     def _go_on(self) -> None:
         while self._waiting:
             _, turn = self._waiting.take()
-            if not turn.done():  # otherwise, the waiter was cancelled
+            if not turn.done():  # it is done if the waiter was cancelled
                 turn.set_result(None)
                 asyncio.get_running_loop().call_soon(self._go_on)
                 return
@@ -110,7 +110,7 @@ class Room:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # the bytes had just been granted
+            if not turn.cancelled():  # the bytes were granted before the cancellation
                 self.give(size)
             raise
 

@@ -70,7 +70,7 @@ class Knowledge:
         return len(self.engine) + len(self.cluster_wide)
 
     def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
-        """Add or replace records, given as (id, record). Delete those that are None and those whose id is in `removed`.
+        """Add or replace records, given as (id, record); delete a record given as None, or whose id is in `removed`.
 
         Only one thread may call this at a time.
         """

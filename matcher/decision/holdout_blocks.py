@@ -37,8 +37,9 @@ class Place:
 def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
     """Return a new block's pattern, which has one entry per job, in random order, True if the job is to be held out.
 
-    `share` is the share of jobs to hold out, above 0 and below 1. A block has a single job of the rarer kind; if no
-    block size gives the exact share, two sizes alternate at random. `in_doubt` raises the share to at least a half.
+    `share` is the share of jobs to hold out, above 0 and below 1. A block has a single job of the rarer kind (held out
+    or not). If no block size gives the exact share, two sizes alternate at random. `in_doubt` raises the share to at
+    least a half.
     """
     if in_doubt:
         share = max(share, 0.5)

@@ -26,7 +26,7 @@ from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
-TERMS = 65_536  # maximum number of distinct `Terms` that are cached; beyond it, equal ones may exist several times
+TERMS = 65_536  # maximum number of cached `Terms`; if there are more, several objects may be equal
 
 
 class UnreadableError(ValueError):

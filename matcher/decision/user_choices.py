@@ -47,7 +47,7 @@ def _word(name: str, before: Iterable[str]) -> str:
 _MCA_OPTION = re.compile(_word("mca", _DASHES) + r"[\s=]+[\"']?([A-Za-z0-9_]+)")
 # mpirun --tune FILE, --am FILE: the file sets parameters, and the matcher cannot read the file.
 _MCA_FILES = [re.compile(_word(name, ("", "-")) + r"[\s=]+\S") for name in ("-tune", "-am")]
-_HINTS = (*_FAMILIES, "mca", "-tune", "-am")  # every match of the patterns contains one of these
+_HINTS = (*_FAMILIES, "mca", "-tune", "-am")  # a text that contains none of these strings has no match
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")

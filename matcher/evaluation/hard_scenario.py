@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario of a realistic site, where different codes may have one name, a code several names, and people one login.
+"""Scenario of a realistic site: codes may share a name, a code may have several names, and people may share a login.
 
-Eighteen people in six projects use six codes each. Three of the people are new and have no records. The people in one
-project share a login. Each person uses two codes of each of three sorts; one of the two was tuned, the other only
-sometimes.
+Eighteen people in six projects use six codes each. Three of the people are new and have no records. In one of the
+projects, all people share a login. Each person uses two codes of each of three sorts. Unless the person is new, the
+first code was tuned, and the second was tuned sometimes.
 
 A job's kind is the sort of its code (SORTS), or "shared login" if its user shares a login. The kind ends with
 "colleague" if only other people tuned the code, and with "untuned" if nobody tuned it. As in every scenario, a job of
@@ -27,7 +27,7 @@ PROJECTS, PEOPLE_PER_PROJECT, NEWCOMERS = 6, 3, 3
 SORTS_PER_PERSON = 3
 SECOND_TUNED = 0.3  # probability that a person's second code of a sort was tuned
 RECORDS, JOBS = (1, 3), 3  # records per tuned code and person (lowest, highest); query jobs per code and person
-SAME_NODES = 0.7  # share of jobs whose node count equals that of one of the person's records of the code
+SAME_NODES = 0.7  # share of jobs with the node count of one of the person's records of the code
 INSTALLED = 4  # number of codes of each shared sort that the site or a project has installed
 
 
@@ -192,7 +192,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Use:
-    """A person's use of a code: the values that all these jobs share, and the cases, which differ between jobs."""
+    """A person's use of a code: values that all jobs of this use share, and the cases, which differ between jobs."""
 
     person: Person
     code: Code

@@ -20,7 +20,7 @@ class Verdict(StrEnum):
     """
 
     RIGHT = "right"
-    OTHER_NODES = "other nodes"  # right application, but another record of this application has the job's node count
+    OTHER_NODES = "other nodes"  # right application, but the job's node count is that of another of its records
     MISSED = "missed"
     CONFUSED = "confused"  # matched with a record of another application
     FALSE_MATCH = "false match"

@@ -2,7 +2,7 @@
 """Evaluation of a model on jobs from users' own scripts: which records the jobs match, and which matches are right.
 
 A record is chosen as in a decision: the user's own records come first. For other users' records, the coarse score
-decides, in which each value counts only as equal, nearly equal or different.
+decides. It counts each value only as equal, nearly equal or different.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
 
     The jobs of one site share records, users and names, so they tend to fail together: in statistical terms, the sites
     are the clusters of a cluster sample. The interval is Wilson's interval for the number of independent jobs whose
-    share would vary as much as the sites' share does (by the variance of the ratio estimator; Korn and Graubard 1998),
-    but at most for the actual number of jobs. Student's t with sites - 1 degrees of freedom replaces the normal
-    quantile, because the variance is itself estimated.
+    share would vary as much as the sites' share does (by the variance of the ratio estimator; Korn and Graubard 1998).
+    If that number exceeds the actual number of jobs, the actual number is used. Student's t with sites - 1 degrees of
+    freedom replaces the normal quantile, because the variance is itself estimated.
 
     If all jobs hit or all miss, or if there is only one site, the variance is unknown, and jobs count as independent.
     `repeated` means that a site's jobs are repetitions of the same jobs. Then, if all jobs hit or all miss, each site

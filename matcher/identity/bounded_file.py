@@ -23,7 +23,7 @@ class NotIdentifiedError(Exception):
 
 
 class Version(NamedTuple):
-    """Identity and state of a file. They are unequal for two versions of a file if its content has changed in between.
+    """Identity and state of a file; two `Version`s of a file are unequal if its content changed in between.
 
     `changed_ns` is the time of the last modification or status change, whichever is later, in nanoseconds.
     """

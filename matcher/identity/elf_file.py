@@ -7,8 +7,8 @@ options, while it adds and removes local functions and template instances. When 
 of the names of all functions.
 
 Only the necessary parts of the file are read. A malformed file may contain any offset, so each offset is checked
-against the file's size, and the length of every table is limited. Names are represented by the numbers of
-`name_numbers`.
+against the file's size, and the length of every table is limited. Names are represented by the hashes that
+`name_numbers` computes.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ def _words(file: BoundedFile, sections: list[_Section]) -> Items:
 
     Compiler options do not change these words, although they may split and join texts. When seven programs were each
     built in five ways, including stripped, any two builds of a program had at least 0.8 of the words in common, but as
-    little as 0.25 of the texts. TLSH distinguished 27 of 30 builds from other programs when computed from these bytes,
-    but only 8 when computed from the code.
+    little as 0.25 of the texts. The similarity hash TLSH distinguished 27 of 30 builds from other programs when it was
+    computed from the text constants, but only 8 when it was computed from the code.
     """
     constants = _of_name(sections, b".rodata")
     if constants is None:

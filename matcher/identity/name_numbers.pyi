@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled conversion of the names in a symbol table to numbers."""
+"""Compiled function that hashes the names in a symbol table."""
 
 import numpy as np
 import numpy.typing as npt

@@ -92,7 +92,7 @@ class Ragged:
         return Ragged(self.ids[places], starts), np.diff(places, append=len(self.ids))
 
     def owners(self) -> Indices:
-        """Return, for each element of `ids`, the number of its row."""
+        """Return, for each element of `ids`, the index of its row."""
         return np.repeat(np.arange(len(self)), self.lengths())
 
     def sums(self, values: Reals) -> Reals:

@@ -348,7 +348,7 @@ def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
 
 
 class BagColumn(Column):
-    """Column of bags (multisets) of items. The key of a bag consists of the sorted numbers of its items, as bytes."""
+    """Column of bags (multisets) of items. The key of a bag consists of the sorted ids of its items, as bytes."""
 
     def __init__(self) -> None:
         self._items = Numbered()
@@ -379,7 +379,7 @@ class OptionsColumn(BagColumn):
     def __init__(self) -> None:
         super().__init__()
         self._keys = Numbered()
-        # numbers of the items with several values, by (key, value)
+        # ids of the items with several values, by (key, value)
         self._several: dict[tuple[str, str], list[int]] = {}
         self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
@@ -456,7 +456,7 @@ class _OptionsView(View):
                 shared[key_id] = 1.0
                 for item in self._alike(key, values):
                     overlaps[item] = comparers.options({key: values}, self._options([item]))
-        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # other overlaps may be rounded in sums
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # sums of other overlaps may be rounded
         return kernel.option_similarities(
             self._sets.ids,
             self._sets.starts,
@@ -469,7 +469,7 @@ class _OptionsView(View):
         )
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
-        """Return the items with this key and any of `values`; if `values` is empty, the item without values."""
+        """Return the ids of items with this key and any of `values`; if `values` is empty, of the one without values."""
         found = {self._items.get((key, (value,)), self._item_count) for value in values}
         if not values:
             found.add(self._items.get((key, ()), self._item_count))

@@ -73,11 +73,11 @@ class Lines:
         self._xs, self._ys = np.array(xs, np.float64), np.array(ys, np.float64)
 
     def at(self, places: Reals) -> Reals:
-        """Return the function's values at the points `places`."""
+        """Return the function's value at each x in `places`."""
         return kernel.along(places, self._xs, self._ys)
 
     def height(self, place: float) -> float:
-        """Return the function's value at the point `place`."""
+        """Return the function's value at x = `place`."""
         return kernel.height(place, self._xs, self._ys)
 
 

@@ -58,9 +58,10 @@ class TokensOfLength:
         return hash(token[len(token) - self._end :])
 
     def similar(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
-        """Yield the index and similarity of each token whose similarity to `token` reaches `threshold`.
+        """Yield the index in the column, and the similarity, of each token that is similar to `token`.
 
-        Only the first `count` tokens are compared, and a token that equals `token` is omitted.
+        A similarity of at least `threshold` is required. Only the first `count` tokens are compared, and a token that
+        equals `token` is omitted.
         """
         longer = max(self.length, len(token))
         edits = int((1 - threshold) * longer + 1e-9)
@@ -233,7 +234,7 @@ class _SoftTfIdfView(View):
         )
 
     def _similar(self, token: str) -> list[tuple[int, float]]:
-        """Return the number and the similarity of each token in the records that can be paired with `token`."""
+        """Return the index and the similarity of each token in the records that can be paired with `token`."""
         found = self._likes.get(token)
         if found is None:
             threshold = self._part.inner_threshold

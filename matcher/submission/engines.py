@@ -81,7 +81,7 @@ def _value(argv: Sequence[str], *names: str) -> str:
 def _snakemake(argv: Sequence[str], _: Input) -> list[str] | None:
     if "--unlock" in argv or "--version" in argv:
         return None
-    rule = _value(argv, "--allowed-rules")  # a single job of a workflow that runs elsewhere
+    rule = _value(argv, "--allowed-rules")  # set if this snakemake runs a single job of a workflow
     file = rule or _value(argv, "-s", "--snakefile")
     return [file] if file else []
 

@@ -24,7 +24,7 @@ def _taking(one: str, two: str = "") -> dict[str, int]:
     return dict.fromkeys(one.split(), 1) | dict.fromkeys(two.split(), 2)
 
 
-# mpirun and mpiexec: Open MPI 4.1 and 5.0, Hydra (MPICH, Intel MPI, MVAPICH).
+# Options of mpirun and mpiexec in Open MPI 4.1 and 5.0, and in Hydra (MPICH, Intel MPI, MVAPICH).
 MPI_OPTIONS = _taking(
     """
 am app bind-to c cf cartofile cpu-list cpu-set cpus-per-proc cpus-per-rank debugger default-hostfile display dvm-uri

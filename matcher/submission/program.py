@@ -74,8 +74,8 @@ class Program:
     """A program and the way it is started; `path` is "" if the program is unknown.
 
     `tasks` is the number of tasks that the launcher starts, or None if there is no launcher or no number. A script's
-    `wait` commands divide it into numbered stretches. `stretch` is the one in which the program starts, and `beside`
-    the one in which it runs in the background, or -1 if it does not.
+    `wait` commands divide it into numbered stretches. `stretch` is the number of the stretch in which the program
+    starts. `beside` is the same number if the program runs in the background, and -1 otherwise.
     """
 
     path: str = ""
@@ -155,10 +155,10 @@ def _programs(command: Started) -> Iterable[Program]:
 
 
 def _is_before(one: Program, other: Program) -> bool:
-    """Return whether a program is more likely the job's program than an earlier one.
+    """Return whether `one` is more likely the job's program than `other`, which starts earlier.
 
-    An earlier program that is still running in the background, before any `wait`, is more likely a server for the later
-    program.
+    If `other` still runs in the background when `one` starts, because there is no `wait` between them, then `other` is
+    more likely a server that `one` uses.
     """
     if one.rank is other.rank and one.name != other.name and one.beside < 0 and other.beside == one.stretch:
         return True

@@ -42,7 +42,7 @@ class Submitted:
     """A submission in accounting, with its number, the job's metadata, the submitting command, and the node-hours.
 
     `command` has only the words that accounting keeps. `node_hours` is the sum over all tasks of an array, or over all
-    components of a heterogeneous job; None if any of them is unknown.
+    components of a heterogeneous job; None if the node-hours of any task or component are unknown.
     """
 
     number: str

@@ -26,7 +26,7 @@ from reprise.matcher.submission.work_limit import Work
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 _NEXTFLOW_TASK = re.compile(r"^# NEXTFLOW TASK: ([\w:.-]+)", re.MULTILINE)
 """Line that Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
-_HEADER = 2_048  # number of characters of a script that are searched for this line
+_HEADER = 2_048  # number of characters of a script that are searched for _NEXTFLOW_TASK
 REMEMBERED = 1024
 REMEMBERED_LIMIT = 8_192
 """Maximum number of cached scripts, and maximum characters of a cached script or of the words read from it.
@@ -77,7 +77,7 @@ def _source(submission: Submission, given: Parsed) -> _Source:
     if submission.command == "srun":
         return _Source(text, command=("srun", *submission.argv[1:ARGV_LIMIT]))
     path = submission.script.path if submission.script else ""
-    if submission.command == "batch":  # slurmd chose the script's path
+    if submission.command == "batch":  # the script's path is that of slurmd's copy
         return _Source(text, submission.env.get("SLURM_SUBMIT_DIR", ""), path="")
     arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
     if "wrap" in given.values:

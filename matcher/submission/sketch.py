@@ -45,7 +45,10 @@ def set_sketch(items: npt.NDArray[np.uint64]) -> str:
 
 
 def shared(similarity: float) -> float:
-    """Return the share (0 to 1) of the items of two sets that are in both, from the `hamming` of their sketches."""
+    """Return an estimate of the share (0 to 1) of two sets' items that are in both sets.
+
+    `similarity` is the result of the comparer `hamming` for the sketches of the two sets.
+    """
     by_chance = 1 / len(LETTERS)
     return max(0.0, (similarity - by_chance) / (1 - by_chance))
 
@@ -54,7 +57,7 @@ def _text(numbers: list[int]) -> str:
     return "".join([LETTERS[number] for number in numbers])
 
 
-@lru_cache(maxsize=8192)  # scripts have most words in common
+@lru_cache(maxsize=8192)  # most words occur in many scripts
 def _number(word: str) -> int:
     return zlib.crc32(word.encode(errors="replace"))
 

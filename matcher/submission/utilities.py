@@ -63,5 +63,8 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 def prepares(name: str) -> bool:
-    """Return whether a command with this name cannot start a program; a path such as `./test`, or `conda run`, can."""
+    """Return whether a command with this name only prepares a job and cannot start a program.
+
+    The result is False for a path such as `./test`, and for `conda`, because `conda run` starts a program.
+    """
     return name in PREPARATION and name not in RUNNERS

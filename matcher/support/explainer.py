@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-WAITING_LIMIT = 64  # maximum requests in the queue; further ones are refused. An answer takes a few milliseconds
+WAITING_LIMIT = 64  # maximum requests in the queue; further requests are refused. An answer takes a few milliseconds
 WAITING_OF_ONE = 4  # maximum number of requests of one uid in the queue, so that no user delays other users
 DECISIONS_LIMIT = 20  # maximum decisions in an explanation; a job has one or two, or more if it was requeued often
 OUTCOMES_LIMIT = 1000  # maximum outcomes read for an explanation, about 300 bytes each; an array has one per task

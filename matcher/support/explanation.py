@@ -182,7 +182,7 @@ def _changes(changes: Sequence[Change], between: str) -> str:
 
 
 def _up(number: float) -> float:
-    """Round up to 4 decimals, so that the similarity shown suffices."""
+    """Round a required similarity up to 4 decimals, so that the displayed value is sufficient."""
     return math.ceil(round(number * 1e4, 6)) / 1e4
 
 

@@ -89,7 +89,7 @@ def _say(out: Console, text: str) -> None:
 def _show_decision(out: Console, story: Story, one: Explained) -> None:
     decision = one.decision
     job = "" if decision.job_id is None else f" for job {decision.job_id}"
-    if decision.array_task is not None:  # the first task with a request or report; other tasks may share the decision
+    if decision.array_task is not None:  # the first task that sent a request or report; others may share the decision
         job = f" for array task {decision.array_task} (job {decision.job_id}) and those submitted with it"
     _say(out, f"Decision {decision.id}{job}: {decision.verdict}")
     _say(out, headline(decision))

@@ -25,8 +25,8 @@ HIDDEN_FLAG = {"hidden": True}
 def hide(story: Story, uid: int) -> Story:
     """Return the user's own decisions and reports in a story, without the words of other users.
 
-    The owner of a record is taken from the decision's alternatives. A record without an owner there counts as another
-    user's.
+    Records' owners are read from the records and from the decisions' alternatives. A record without an owner counts as
+    another user's.
     """
     decisions = [_hide(one) for one in story.decisions if one.decision.uid == uid]
     names = {one.decision.user for one in decisions}

@@ -92,7 +92,10 @@ def _bits(score: float) -> float:
 
 
 def _together(gains: Sequence[tuple[Field, float]], missing: float, bits: bool, curves: Curves) -> tuple[Change, ...]:
-    """Return the fewest changes that reach the threshold, with the largest gains first; the last one is minimal."""
+    """Return the fewest changes that reach the threshold, with the largest gains first.
+
+    The last change is the smallest that suffices; all others are changes to equal values.
+    """
     changes: list[Change] = []
     for field, gain in gains:
         if gain >= missing - TOLERANCE:
@@ -117,12 +120,12 @@ def _at_best(part: Field, bits: bool, curve: Curve | None) -> float:
 
 
 def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
-    """Return the change to the minimum similarity of a field that adds what is missing; equal values must be enough."""
+    """Return the change of a field to the least similarity that adds `missing`; equal values must add at least that."""
     parts, similarity = field["parts"], float(field["similarity"])
     needed = 1.0
     if all(part["comparer"] in ALL_OR_NOTHING for part in parts):
         pass
-    elif not bits:  # models of means: the similarity of the field is multiplied by its weight
+    elif not bits:  # with mean scoring, a field contributes its similarity times its weight
         needed = min(1.0, similarity + missing / field["weight"])
     elif len(parts) == 1 and (found := curves.get(field["name"])):
         needed = _reaches(found[0], similarity, field["contribution"] + missing)
@@ -130,7 +133,7 @@ def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
 
 
 def _reaches(curve: Curve, start: float, value: float) -> float:
-    """Return the least similarity, from `start` upwards, at which the curve reaches `value`; its end must reach it."""
+    """Return the least similarity >= `start` at which the curve reaches `value`; the curve's end must reach `value`."""
     points = list(zip(curve.similarities, curve.values, strict=True))
     for (x0, y0), (x1, y1) in pairwise(points):
         if x1 < start or max(y0, y1) < value:

@@ -110,7 +110,10 @@ class _Reader:
         return masked(parse(dataclasses.replace(self._submission, script=script), user="", submit_time=0.0))
 
     def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
-        """Return the number of the first line up to which `found` is true; None if it is false for the whole script."""
+        """Return the least number of the script's first lines from which the parser gets metadata that `found` accepts.
+
+        Return None if `found` does not accept the metadata of the whole script, or accepts that of no lines.
+        """
         low, high = 0, len(self._lines)
         if not found(self._beginning(high)) or found(self._beginning(0)):
             return None

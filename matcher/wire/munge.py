@@ -48,7 +48,7 @@ class Munge:
             raise ServiceError(f"{LIBRARY}: cannot be loaded ({error}): install munge") from error
         library.munge_ctx_create.restype = ctypes.c_void_p
         library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
-        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # and one argument of the option's type
+        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # third argument: of the option's type
         library.munge_ctx_strerror.restype = ctypes.c_char_p
         library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
         library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]

@@ -39,7 +39,10 @@ class Circle:
         self.gain += gain
 
     def shrunk(self, wider: float, in_vain: int) -> float:
-        """Return the mean gain, counting `in_vain` campaigns without a record as gains of 0, shrunk towards `wider`."""
+        """Return the mean gain, shrunk towards `wider`, the expected gain in a wider group.
+
+        The mean counts each of `in_vain` campaigns, which led to no record, as a gain of 0.
+        """
         return (PSEUDO_COUNT * wider + self.gain) / (PSEUDO_COUNT + self.records + in_vain)
 
 
