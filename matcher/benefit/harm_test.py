@@ -28,9 +28,9 @@ LIMIT = 1000.0
 LIMIT_FIRST = 64.0
 """Evidence at which a new record, whose gain in production is still unproved, counts as harmful.
 
-Simulated with noise of 5 % times Student's t with three degrees of freedom, 97 of 100 records that make jobs 10 %
-slower reach this limit within 26 pairs. (95 would reach a limit of 100, and 96 if the noise and the harm were known.)
-Within 40 pairs, 7 of 100 records without effect reach the limit, and 1 of 100 records that gain 2 %.
+In simulations, in which the noise was 5 % times Student's t with three degrees of freedom, 97 of 100 records that make
+jobs 10 % slower reach this limit within 26 pairs. (95 would reach a limit of 100, and 96 if the noise and the harm were
+known.) Within 40 pairs, 7 of 100 records without effect reach the limit, and 1 of 100 records that gain 2 %.
 """
 BLOCKS_FIRST = 40
 DOUBT = 10.0
@@ -40,10 +40,10 @@ PAIRS_FIRST = 20
 JOBS_FIRST = 100
 """Maximum number of jobs of a new record that are put into pairs if their ends are reported late or not at all."""
 JOBS_FIRST_OFTEN_WRONG = 1000
-"""Maximum number of jobs of a new record that are put into pairs if its kind of match is often wrong.
+"""Maximum number of jobs of a new record that are put into pairs if jobs match it in a way that is often wrong.
 
-A user may submit this many jobs before the first of them end. A maximum is needed because, at sites whose nodes do not
-report the ends of jobs, half of all jobs would otherwise be held out forever without a result.
+A user may submit this many jobs before the first of these jobs ends. A maximum is needed because, at sites whose nodes
+do not report the ends of jobs, half of all jobs would otherwise be held out forever without a result.
 """
 STAKE = 0.85
 """Maximum share of the evidence that is bet on a block, so that one slow held-out job cannot wipe out the evidence."""

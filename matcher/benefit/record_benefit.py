@@ -13,7 +13,7 @@ from reprise.matcher.benefit.shared_evidence import shared_out
 
 DAY_S = 86_400.0
 WAIT_S = 8 * DAY_S
-"""Seconds after a decision until its job is no longer awaited, because it never began or its node was lost."""
+"""Seconds for which a decision's job is awaited; a job that has not ended by then never began, or its node was lost."""
 FILL_S = 60 * DAY_S
 """Seconds that a block waits to be full. A block that is older stays incomplete, probably because the daemon restarted.
 """

@@ -82,7 +82,7 @@ class JobPrograms:
         )
 
     def take(self, answer: protocol.Identity, uid: int) -> None:
-        """Parse a job's answer in the background, since a script takes 5 ms; ignore answers that were not requested."""
+        """Parse a job's answer in the background, because parsing a script takes 5 ms; ignore unrequested answers."""
         path = self._told.answered(answer.decision, uid)
         if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
             taking = asyncio.ensure_future(self._take(answer, uid, path))

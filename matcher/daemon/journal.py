@@ -194,7 +194,7 @@ class Journal:
 
     def _look_for_records(self, database: DaemonDatabase) -> None:
         if self._reload.is_set():
-            self._reload.clear()  # before reading the records, so that a reload requested meanwhile takes effect
+            self._reload.clear()  # cleared first, so that a reload requested while records are read takes effect
             self._seen = None
         changes = database.record_changes(self._seen)
         if changes:

@@ -25,7 +25,7 @@ from reprise.matcher.benefit.shared_evidence import MEASURED_BLOCKS, POOLED_BLOC
 log = logging.getLogger(__name__)
 
 EVENTS = 200
-"""Maximum number of ended jobs that one call of `look` handles; further ones wait for the next call."""
+"""Maximum number of ended jobs that one call of `look` handles; further jobs wait for the next call."""
 LATEST = 200
 """Number of latest jobs of a record, or of one of its users, that are read after a restart; earlier jobs do not count.
 

@@ -17,7 +17,7 @@ with sbatch, which still communicates with slurmctld after the reply. That commu
 0.3 ms longer with such competition.
 """
 QUIET_S = 0.002
-"""Seconds without a client before an entry is made; requests come in bursts, and the next one would have to wait."""
+"""Seconds without a client before an entry is made, so that no entry delays the requests of a burst."""
 
 
 class Quiet:

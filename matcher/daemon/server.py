@@ -34,8 +34,8 @@ CHUNK = 65_536  # bytes to read at once; nearly every request is shorter
 ACCEPTED_AT_ONCE = 32
 """Maximum number of connections that are accepted before open connections are served again.
 
-Many are accepted at once, because all clients share one backlog, and other clients must not wait there for a flood of
-one client's connections. Refusing a connection takes some 40 us.
+Many are accepted at once, because all clients share one backlog, and other clients must not wait in it behind a flood
+of one client's connections. Refusing a connection takes some 40 us.
 """
 
 FRAME_BYTES = 32 * 2**20

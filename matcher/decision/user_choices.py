@@ -52,7 +52,7 @@ _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 CHOSEN_LIMIT = 128
-"""Maximum number of variable names that are compared with each record's names; twice the maximum of a decision.
+"""Maximum number of variable names that are compared with each record's names; twice as many as a decision may set.
 
 The comparison must be fast, since there may be thousands of records. A job that sets more variables counts as setting
 every name.

@@ -7,13 +7,14 @@ adjective in 2 of 3 cases and the node count in 1 of 3 cases. The program is in 
 Unlike in the thesis, the program is the one that the script launches (not `sbatch`), and it may have options. The kinds
 of jobs are:
 
-  left out   a tuned job, without its own record (if its application has no other record, no match is right) again
-  a user submits an application that was tuned for this user, on as many nodes as one of its records resized    like
-  again, on another number of nodes than any record of that application and user colleague  a user without records
-  submits a tuned application: same program path, as many nodes as one of its records, another job name, option values
-  drawn again distant    like colleague, with no option value in common own new    a user with records submits an
-  application that nobody tuned, on as many nodes as one of these records stranger   a user without records submits an
-  application that nobody tuned, on any number of nodes
+  left out   a tuned job, without its own record (if its application has no other record, no match is right)
+  again      a user submits an application that was tuned for this user, on as many nodes as one of its records
+  resized    like again, on another number of nodes than any record of that application and user
+  colleague  a user without records submits a tuned application: same program path, as many nodes as one of its
+             records, another job name, option values drawn again
+  distant    like colleague, with no option value in common
+  own new    a user with records submits an application that nobody tuned, on as many nodes as one of these records
+  stranger   a user without records submits an application that nobody tuned, on any number of nodes
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Compiled conversion of the names in a symbol table to numbers; large programs have a hundred thousand names."""
+"""Compiled function that hashes the names in a symbol table; large programs have a hundred thousand names."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp

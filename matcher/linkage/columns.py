@@ -46,8 +46,8 @@ Bounds = tuple[Reals, Reals]
 
 
 FEW_OTHERS = 16
-"""Largest number of non-sketches in a column of sketches that are compared one by one. If a column has more of them,
-all its texts are compared as texts, not as the bytes of sketches."""
+"""Largest number of non-sketches in a column of sketches that are compared one by one. If a column has more
+non-sketches, all its texts are compared as texts, not as the bytes of sketches."""
 
 
 class View(ABC):
@@ -469,7 +469,7 @@ class _OptionsView(View):
         )
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
-        """Return the ids of items with this key and any of `values`; if `values` is empty, of the one without values."""
+        """Return the ids of the items with this key and any of `values`, or with no value if `values` is empty."""
         found = {self._items.get((key, (value,)), self._item_count) for value in values}
         if not values:
             found.add(self._items.get((key, ()), self._item_count))

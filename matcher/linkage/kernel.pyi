@@ -75,10 +75,10 @@ def bag_similarities(
 ) -> tuple[Reals, Reals]:
     """Return upper and lower bounds of the bags' similarities to a job's bag; the same array if `alike` is empty.
 
-    `counts`: weight of each of `ids`. `squares`: squared length of each bag. `products`, `changes` and `alike` map ids
-    of tokens to numbers. A bag's token with weight w adds w times `products` to the bag's scalar product with the job's
-    bag, and the square of w times `changes` to the bag's squared length. In the upper bound only, w times `alike` is
-    also added to the scalar product, because the token is similar to a token of the job.
+    `counts`: weight of each of `ids`. `squares`: squared length of each bag. `products`, `changes` and `alike` map the
+    ids of some tokens to numbers. A bag's token with weight w adds w times `products` to the bag's scalar product with
+    the job's bag, and the square of w times `changes` to the bag's squared length. In the upper bound only, w times
+    `alike` is also added to the scalar product, because the token is similar to a token of the job.
     """
 
 def places_of(heads: Indices, tails: Indices, head: int, tail: int) -> list[int]:

@@ -58,7 +58,7 @@ class Top:
 
 
 def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> Top:
-    """Return the `count` records nearest to `job`, in which the caller must have masked secrets."""
+    """Return the `count` records nearest to `job`. The caller must have masked the job's secrets."""
     model = knowledge.engine.model
     near = []
     for match in knowledge.engine.link(job, count).matches:

@@ -21,7 +21,8 @@ from reprise.matcher.wire.client import preview_request
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # prefixes of variables that the plugin sends with their values
 CHARACTER_BYTES = 4
-"""Bytes of the longest UTF-8 character; as many are read beyond the limit to detect longer scripts (spank/collect.c).
+"""Bytes of the longest UTF-8 character. To detect scripts beyond the limit, as many further bytes are read (as in
+spank/collect.c).
 """
 NEVER_SENT = (
     "SLURM_JWT",

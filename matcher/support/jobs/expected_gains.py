@@ -39,7 +39,7 @@ class Circle:
         self.gain += gain
 
     def shrunk(self, wider: float, in_vain: int) -> float:
-        """Return the mean gain, shrunk towards `wider`, the expected gain in a wider group.
+        """Return the mean gain, shrunk towards `wider`, the expected gain of the wider circle.
 
         The mean counts each of `in_vain` campaigns, which led to no record, as a gain of 0.
         """
