@@ -63,7 +63,7 @@ def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking:
 
 
 def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:
-    """Return the share of `pairs` that match. The share of the pairs to which the weights were fitted is `known_share`.
+    """Return the share of `pairs` that match; `known_share` is that share of the pairs to which `weights` were fitted.
 
     The share is estimated by expectation maximization with fixed weights (Saerens, Latinne, Decaestecker 2002), and
     limited to the range from LEAST_SHARE to MOST_SHARE.

@@ -108,7 +108,8 @@ class Writer:
         """Write each entry in its own transaction; return the entries that cannot be written at present, and the error.
 
         An entry may fail because the database seems to be damaged. If other entries can be written, only the part of
-        the file that this entry needs is damaged, and the entry is dropped. If none can be written, the entry is kept.
+        the file that this entry needs is damaged, and the entry is dropped. If no entry can be written, the entry is
+        kept.
         """
         damaged: list[tuple[Entry, DatabaseError]] = []
         written = 0

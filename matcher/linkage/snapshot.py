@@ -188,7 +188,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Axis:
-    """Parts whose contributions are added for every row by looking up the combination of their values in one table."""
+    """Parts whose sum of contributions is looked up in one table; `codes` has the index in the table for each row."""
 
     parts: tuple[int, ...]
     codes: Codes
@@ -351,9 +351,10 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """Return each row's rank: 0 if the row misses the threshold, else higher if more preferred values match.
+        """Return each row's rank, which is 0 if the row misses the threshold, and positive otherwise.
 
-        Each preferred feature of the model counts more than all preferred features after it together.
+        A row whose value of a preferred feature equals the job's ranks higher. Each preferred feature counts more than
+        all later features together.
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)

@@ -253,7 +253,7 @@ def _after_launcher(argv: Sequence[str], launcher: Launcher) -> tuple[int | None
 def _hides_options(words: Sequence[str]) -> bool:
     """Return whether the first word is an unknown variable or substitution that probably contains options.
 
-    The first word is at a place where an option or a program may occur. It is assumed to contain options if the
+    The first word is in a position where an option or a program may occur. It is assumed to contain options if the
     variable's name suggests options, or if the next word seems to be a program.
     """
     unknown = _unknown(words[0]) if words[1:] else None

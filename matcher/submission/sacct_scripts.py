@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of batch scripts in Slurm's accounting, from the output of `sacct -B -j JOBS`, which are joined with job rows.
+"""Reader that takes batch scripts from the output of `sacct -B -j JOBS`, and joins them with accounting's job rows.
 
 Slurm 21.08 and later stores scripts if `AccountingStoreFlags` contains `job_script`.
 """
