@@ -29,8 +29,8 @@ def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: 
     None means that the memory is unknown or differs between nodes.
 
     The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU and SLURM_JOB_CPUS_PER_NODE. If Slurm
-    limits the memory, it sets one of the first three. The other two may have been inherited from an outer job, so the
-    smaller limit counts. If there is a limit per GPU, the memory is unknown.
+    limits the memory, it sets one of the first three variables. Others of the three may have been inherited from an
+    outer job, so the smaller limit counts. If there is a limit per GPU, the memory is unknown.
     """
     if not processors or per_gpu:
         return None

@@ -25,7 +25,8 @@ PROGRAMS_LIMIT = 512
 OPTIONS_LIMIT = 5_120
 """Maximum bytes of JSON for the program's options, if the metadata exceeds STORED_LIMIT.
 
-With these limits, the modules, programs, options, eleven texts, five sketches and the keys fit into STORED_LIMIT.
+With these limits, the modules, programs, options, eleven texts, four sketches, the build ID and the keys fit into
+STORED_LIMIT.
 """
 OMITTED = "omitted_bytes"
 """Key in stored metadata whose value is the number of bytes of JSON that were omitted."""
