@@ -73,7 +73,7 @@ _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanos
     char *reply = NULL;
     size_t size = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0); // a child that becomes the user's must not show the user slurmstepd's memory
+    prctl(PR_SET_DUMPABLE, 0); // a child that takes the user's id must not expose slurmstepd's memory to the user
     close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);

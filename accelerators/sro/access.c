@@ -81,7 +81,8 @@ bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 
 void access_end_fread(struct access *access, const FILE *stream)
 {
-    access_end(access, stream->_offset - access->offset); // without bytes that were already buffered
+    // Pass the number of bytes that libc has read from the file, not of those that were buffered before.
+    access_end(access, stream->_offset - access->offset);
 }
 
 void access_begin_fseek(struct access *access, const FILE *stream)

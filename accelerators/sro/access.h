@@ -42,7 +42,7 @@ void access_end(struct access *access, int64_t bytes);
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
 void access_begin_fseek(struct access *access, const FILE *stream);
-// `before` is `_offset` before fseek()
+// `before` is the value of the stream's field `_offset` before fseek().
 void access_end_fseek(struct access *access, const FILE *stream, int64_t before);
 
 // Record that the program has set a descriptor's position.

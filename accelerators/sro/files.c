@@ -48,7 +48,7 @@ static void add(struct counters *to, const struct counters *from)
     }
 }
 
-// Assign a place to a file, and reset the place's state.
+// Assign a place, which is an index in state->files, to a file, and reset the place's state.
 static void begin(struct state *state, uint32_t place, const struct stat *status)
 {
     const struct settings *settings = state_settings();

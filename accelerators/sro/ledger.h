@@ -23,7 +23,7 @@ struct ledger {
     _Atomic int64_t planned_bytes; // requested but not loaded yet
     _Atomic uint32_t loading;      // number of threads that are loading now
     _Atomic uint32_t reads;        // number of reads that waited, or would have waited without loaded zones
-    _Atomic uint32_t lasting;      // approximate number of recent reads that did not wait because of older zones
+    _Atomic uint32_t lasting;      // approximate number of recent reads that older zones saved from waiting
     _Atomic uint32_t others;       // approximate number of other recent reads
 };
 

@@ -30,7 +30,7 @@
 #define RECENT_MASK 0xffU      // a zone is loaded only if two of the last 8 accesses to unloaded pieces were slow
 #define SAMPLE_CALLS 64        // one in this number of accesses to loaded pieces is timed, to detect evictions
 #define CALM_READ 16           // weight of a fast read of an unloaded piece, or one that continues the previous read
-#define CALM_AGAIN 1           // weight of a read of a loaded part that was read before; the next read may need help
+#define CALM_AGAIN 1           // weight of reading a loaded part again; low, because the next read may need help
 #define DOZE_AFTER 1024        // sum of consecutive weights after which a file needs no help and dozes
 #define DOZE_CALLS_MIN 16      // while a file dozes, one in this number of its reads is processed (a power of 2)
 #define DOZE_CALLS_MAX 256     // that number doubles after each processed read that is fast, up to this limit

@@ -12,8 +12,8 @@
 #include "limits.h"
 
 struct piece {
-    _Atomic uint64_t tag;                     // 0 if empty; else 2 * (the piece's number + 1), plus 1 if loaded
-    _Atomic uint32_t since;                   // the time when it was loaded, in the unit of pieces_loaded
+    _Atomic uint64_t tag;   // 0 if empty; else 2 * (the piece's index in the file + 1), plus 1 if loaded
+    _Atomic uint32_t since; // the time when it was loaded, in the unit of pieces_loaded
     _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part that was read since `since`
 };
 
@@ -42,7 +42,7 @@ static inline void piece_forget(struct piece *pieces, uint64_t number)
     atomic_store_explicit(&piece_place(pieces, number)->tag, 0, memory_order_relaxed);
 }
 
-// Mark a part of a loaded piece as read. Returns whether it had not been read since the piece was loaded.
+// Mark a part of a loaded piece as read. Returns true if this is the part's first read since the piece was loaded.
 bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
 
 // Mark the pieces from `*first` up to, but not including, `*last` as being loaded. Pieces at either end that are

@@ -19,8 +19,8 @@
 #include "settings.h"
 #include "window.h"
 
-// Values of `watched` that do not identify a file. A file is identified by its generation, shifted by PLACE_BITS, and
-// its place, so that the library detects when the place has been reassigned.
+// Values of `watched` that do not identify a file. A file is identified by its place, which is its index in `files`,
+// and the place's generation, shifted by PLACE_BITS. The generation changes when the place is assigned to another file.
 #define WATCHED_NOT_YET 0U
 #define WATCHED_NEVER 1U
 #define PLACE_BITS 8U
@@ -28,7 +28,7 @@
 struct descriptor {
     _Atomic uint32_t watched;
     _Atomic uint32_t calls;
-    _Atomic uint32_t passed_over; // a mask; a call is processed if its number has none of the mask's bits
+    _Atomic uint32_t passed_over; // a mask; a call is processed if `calls` has none of the mask's bits
     _Atomic int64_t position;     // the estimated position of the next read(), see access.c
     _Atomic int64_t end;          // the end of the most recent access
 };
@@ -60,7 +60,7 @@ struct file {
 };
 
 struct state {
-    _Atomic uint32_t lock;   // protects the places of files
+    _Atomic uint32_t lock;   // held while places are assigned to files
     uint32_t hand;           // the place at which the next search starts
     _Atomic int32_t highest; // highest descriptor that was ever looked up
     struct ledger ledger;

@@ -34,7 +34,7 @@ static uint32_t home(const struct window *window, uint64_t bin)
     return (uint32_t)((bin * 0x9E3779B97F4A7C15ULL) >> 32) & window->mask;
 }
 
-// Return the place of a bin, or the place where it would be inserted.
+// Return the index in `counts` of a bin's entry, or of the entry where the bin would be inserted.
 static uint32_t find(const struct window *window, uint64_t bin)
 {
     uint32_t place = home(window, bin);
@@ -44,7 +44,7 @@ static uint32_t find(const struct window *window, uint64_t bin)
     return place;
 }
 
-// Empty a place, and move entries that a search would then no longer find.
+// Empty the entry at index `place`, and move entries that a search would then no longer find.
 static void take_out(struct window *window, uint32_t place)
 {
     uint32_t next = place;

@@ -83,8 +83,8 @@ def choose(
     """Return the choice of worthwhile components that this application's jobs can use.
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
-    come before those that affect any computation, the largest share first. The components take turns in having a value
-    tried, since one component may have many, and the runs may end before all values are tried.
+    come before those that affect any computation, the largest share first. The components take turns, with one value
+    each time, since one component may have many values, and the runs may end before all values are tried.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []

@@ -67,7 +67,10 @@ def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
 
 
 def _lock(file: TextIO) -> None:
-    """Take the lock. Raise OSError if another process holds it for longer than `is_running` does."""
+    """Take the lock. Raise OSError if another coordinator holds it.
+
+    Several attempts are made, since another process that calls `is_running` may hold the lock for a moment.
+    """
     for _ in range(LOOKS):
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,7 +96,7 @@ def _close_older(work: Path) -> None:
     """Remove other users' access to directories that an older release made: they contain copies of users' scripts."""
     for one in work.iterdir():
         if OF_CAMPAIGNS.fullmatch(one.name):
-            with contextlib.suppress(OSError, TunerError):  # a directory of another user is not in use
+            with contextlib.suppress(OSError, TunerError):  # another user's directory is not used, so it may stay
                 private_files.claim_directory(one)
 
 

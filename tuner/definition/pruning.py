@@ -110,7 +110,7 @@ def _runs(history: Sequence[Evaluation]) -> list[tuple[float, bool]]:
 
 
 def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: float = 0.5) -> float:
-    """Return the mean or a quantile of run times; a time with True is a lower bound (Kaplan and Meier 1958).
+    """Return the mean or a quantile of run times; those with True are lower bounds (Kaplan and Meier 1958).
 
     A stopped run's share of the probability passes to the longer runs; if the longest run of all was stopped, it keeps
     its share (Efron 1967). If stopped runs were left out or treated as measurements, the estimate, and therefore the

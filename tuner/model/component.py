@@ -18,9 +18,9 @@ class Problem:
 
     `first`: points that the search tries before all others; the campaign sets them (`warm_start`). Problems of one
     `round` can be evaluated by one run, each with a separate point. Problems of one `family` have the same parameters
-    and differ in their `context`, which has positive numbers with the same names in all of them. The search for each of
-    these problems also learns from the results of the others. If `family` is empty, the problem is searched alone.
-    `common` converts a point to a form that has the same meaning in the whole family.
+    and differ in their `context`: positive numbers by name, with the same names in the whole family. The search for
+    each of these problems also learns from the results of the others. If `family` is empty, the problem is searched
+    alone. `common` converts a point to a form that has the same meaning in the whole family.
     """
 
     key: str

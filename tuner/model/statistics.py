@@ -22,7 +22,8 @@ DRIFT = 0.02
 This deviation is assumed even if every run is a separate job. Two sessions are too few to measure this deviation, but
 if it is larger, the difference between them shows that.
 """
-RANKED = 6  # minimum number of pairs for 95 % bounds by signed ranks; all 6 agree by chance with probability 2 / 2^6
+# minimum number of pairs for 95 % bounds by signed ranks; the signs of 6 pairs agree by chance with probability 2 / 2^6
+RANKED = 6
 
 Gain = tuple[float, float, float]  # 1 - tuned/default, with its lower and upper bound
 
@@ -112,7 +113,7 @@ def _rank_quantile(n: int) -> int:
     0. The quantile is the greatest k for which the statistic is below k with a probability of at most 2.5 %. With fewer
     than 6 samples, the quantile is 0, and the result (-1) must not be used.
     """
-    ways = [1]  # number of ways in which the ranks so far sum up to each number
+    ways = [1]  # ways[s]: number of subsets of the ranks so far whose sum is s
     for rank in range(1, n + 1):
         ways = [a + b for a, b in itertools.zip_longest(ways, [0] * rank + ways, fillvalue=0)]
     below = itertools.accumulate(ways)

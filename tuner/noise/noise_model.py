@@ -4,9 +4,9 @@
 The model is y = f(x) + u(x) + b(t) + e, where y is the logarithm of a measured value. f is smooth over the grid. u is
 each point's deviation from f. b is the effect of the machine's state at time t, which is similar for trials close in
 time. e is the noise of one run: Student-t with `TAILS` degrees of freedom, wider on the side with the larger residuals
-(interference makes runs slower). u is also Student-t for points with several runs. Otherwise, if the runs of a point
-agree but lie far from all other points, the difference would be taken for noise. f + u is therefore the value of a
-typical run; `on_average` gives the mean over all runs, including bursts.
+(interference makes runs slower). u is also Student-t for points with several runs. If u were normal, and the runs of a
+point agreed but lay far from all other points, the difference would be taken for noise. Because both tails are heavy, f
++ u is the value of a typical run; `on_average` gives the mean over all runs, including bursts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDS = 8  # rounds of reweighting, after which the weights have settled
 CLIMBS, SETTLED = 6, 0.05
 JITTER = 1e-8
 SAME = 1e-9  # relative difference up to which values count as equal
-MOST_EXCESS = 1.0  # maximum excess of a run, as a share of its point's usual value; more is not due to the point
+MOST_EXCESS = 1.0  # maximum excess of a run, as a share of its point's usual value; any more is ignored
 SKEW = 20.0  # maximum factor by which the variance of one side of the noise exceeds the overall variance
 
 # Priors of the parameters' logarithms, for values standardized to variance 1: mean and deviation of each. The noise may
@@ -79,7 +79,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Weights:
-    """Divisors of the variances of each run's noise, shape (runs,), and each point's deviation, shape (points,)."""
+    """Divisors of the variances: of each run's noise, shape (runs,), and of each point's deviation, shape (points,)."""
 
     runs: Array
     points: Array
@@ -216,7 +216,7 @@ class Posterior:
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)))
 
     def with_run(self, point: int) -> Posterior:
-        """Return the posterior after one more run of point number `point`, with a value that is still unknown."""
+        """Return the posterior after one more run of the point with index `point`, whose value is still unknown."""
         column = self.covariance[:, point]
         total = self.covariance[point, point] + self.noise
         moved = np.outer(column, column) / (total or 1.0)  # avoids 0 / 0 if the value is certain

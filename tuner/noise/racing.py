@@ -3,9 +3,9 @@
 
 The search measures new points until only a certain share of the budget is left, which is reserved for the leaders. In
 that share, the point with the lowest posterior mean races against the point that may still be better. This is the
-identification of the best arm by confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model.
-Leaders are thus repeated in turn, at different times. A point that has fallen behind gets no more runs. If nothing is
-in doubt, the search gets the run.
+identification of the best arm by confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model. The
+less certain of the two points runs next, so the runs of each point are spread over time. A point that has fallen behind
+gets no more runs. If no other point may still be better, the search measures a new point instead.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Racing:
     def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
         """Return the posterior of the points.
 
-        `given`: number of runs that the leaders have already used of their share. The more runs there were, the more
-        runs must agree to rule out noise.
+        `given`: number of runs that the leaders have already used of their share. The higher this number, the more
+        repeated runs must agree to rule out noise.
         """
         data = self._data(history, keys)
         if noise_model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):

@@ -205,12 +205,12 @@ def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
 # Header of a table that OSU prints with the option `-f`. Without that option, the table has only the mean over the
 # ranks. The table of osu_barrier has no column of sizes.
 OSU_HEADER = re.compile(r"#\s*(Size\s+)?" + r"\s+".join(rf"{name} Latency\s*\(us\)" for name in ("Avg", "Min", "Max")))
-OSU_SLOWEST = 2  # index of the column with the slowest rank's time, not counting the size
+OSU_SLOWEST = 2  # index, among the columns of times, of the slowest rank's time
 
 
 @dataclass(frozen=True)
 class OSU:
-    """The OSU micro-benchmarks: one program per collective, with sizes doubled from the first to the last.
+    """The OSU micro-benchmarks: one program per collective, which doubles the size from measurement to measurement.
 
     Sizes have the meaning that `Settings` describes. `-i` and `-x` apply to all sizes; without `-i`, OSU makes 1000
     calls, or 100 for large sizes. The memory limit (`-M`) is not set, since 7.4 has no such option.
@@ -281,8 +281,8 @@ class IMB:
         """Return the command, with an input file that lists the sizes."""
         argv = [str(self.program), "-npmin", str(ranks), "-time", f"{self.settings.max_seconds:g}"]
         if self.settings.repetitions is not None:
-            # The second number, a limit in MiB per size, could reduce the number of repetitions; 2047 is the largest
-            # limit that fits IMB's C int.
+            # The second number of `-iter`, a limit in MiB per size, could reduce the number of repetitions. 2047 is the
+            # largest limit that fits IMB's C int.
             argv += ["-iter", f"{self.settings.repetitions},2047"]
         files = {}
         collective = calls[0].collective

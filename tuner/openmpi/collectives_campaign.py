@@ -36,7 +36,7 @@ _SIZE = re.compile(r"([0-9]{1,10})([kmg]?)", re.IGNORECASE)
 
 
 def read_sizes(text: str) -> list[int]:
-    """Return the sizes in bytes from text such as `4:1M` (doubled from the first to the last) or `8,64K,1M`.
+    """Return the sizes in bytes from text such as `4:1M` (4, 8, 16 and so on, up to 1M) or `8,64K,1M`.
 
     Raise TunerError if the text is invalid.
     """

@@ -101,7 +101,7 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
 
 def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
-    """Yield calls at the ends of each range of sizes, with or without a row, on all ranks and on SMALL_RANKS.
+    """Yield calls at the ends of each range of sizes, whether it has a row or not, on all ranks and on SMALL_RANKS.
 
     Open MPI handles a call without data before it checks the rules, so a call of size 0 would prove nothing.
     """

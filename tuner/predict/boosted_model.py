@@ -28,7 +28,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "learning_rate": 0.05,
         "subsample": 0.8,
         "min_child_weight": 2,
-        # Other methods split at observed values, so a value between two of them would be treated as the lower one.
+        # xgboost's other tree methods split at observed values, so a value between two observed ones would be treated
+        # as the lower one.
         "tree_method": "exact",
     },
     "scikit-learn": {"max_iter": 200, "max_depth": 6, "learning_rate": 0.08, "min_samples_leaf": 4},

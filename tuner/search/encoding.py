@@ -20,17 +20,17 @@ BEYOND = 1.0  # values outside the grid, whose width is 1, are placed at most th
 def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
     """Return one row per point, shape (points, columns); `axes` maps columns to axes.
 
-    A numeric axis has one column, from 0 for its lowest grid value to 1 for its highest. All steps of the grid have the
-    same size in this column, whether they are additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale
-    open). A category has one column per value, with 1/sqrt(2) in the column of the point's value and 0 elsewhere, so
-    that two different categories are 1 apart. An axis with a single value carries no information and has no column.
+    A numeric axis has one column, from 0 for its lowest grid value to 1 for its highest. In this column, all steps of
+    the grid have the same size, whether they are additive or multiplicative (Robert 2021, section 3.3.3, leaves the
+    scale open). A category has one column per value, with 1/sqrt(2) in the column of the point's value and 0 elsewhere,
+    so that two different categories are 1 apart. An axis with a single value carries no information and has no column.
     """
     columns = [column for p in _varied(space) for column in _columns(p, [x[p.name] for x in points])]
     return np.array(columns, dtype=np.float64).T.reshape(len(points), len(columns))
 
 
 def axes(space: Space) -> Integers:
-    """Return the axis number of each column of `encode`, counting only axes with several values."""
+    """Return the index of the axis of each column of `encode`, counting only axes with several values."""
     widths = [len(p.values) if p.kind == "category" else 1 for p in _varied(space)]
     return np.repeat(np.arange(len(widths)), widths)
 
@@ -41,9 +41,9 @@ def categories(space: Space) -> npt.NDArray[np.bool_]:
 
 
 def place(parameter: Parameter, values: Sequence[Value]) -> Matrix:
-    """Return the places of values on a numeric axis: for a grid value, its index divided by the last index.
+    """Return the positions of values on a numeric axis: for a grid value, its index divided by the last index.
 
-    Other values lie between two grid values, or outside the grid by at most BEYOND.
+    The position of any other value lies between those of two grid values, or outside the grid by at most BEYOND.
     """
     scaled = [(lambda v: math.log2(1 + float(v))) if parameter.kind == "log" else float][0]
     grid = np.array(sorted(scaled(value) for value in parameter.values))

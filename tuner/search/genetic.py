@@ -35,7 +35,7 @@ class Settings(Section):
 
 
 class GeneticSearch(OpenedSearch):
-    """A search that proposes a child of two points, or its free neighbor if the child is observed or pending."""
+    """A search that proposes a child of two points, or a neighbor of the child if the child is observed or pending."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None

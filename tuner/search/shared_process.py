@@ -141,7 +141,7 @@ class SharedSearch(GaussianProcessSearch):
 
 
 class _Contexts:
-    """The contexts as columns of logarithms, scaled to the range from 0 to 1; a constant number has no column."""
+    """The contexts as columns of logarithms, scaled to the range 0 to 1; a number that never varies has no column."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         logs = {name: [math.log2(context[name]) for context in contexts] for name in contexts[0]}

@@ -115,7 +115,10 @@ class Comparing:
         return self._done(None if found.note else self._of([found.values], point), found.note)
 
     def _confirmed(self, point: Parametrization, before: Pairs, numbers: range, more: int) -> Step:
-        """Return the second session's next run, or the result of both sessions; if it is open, `more` pairs follow."""
+        """Return the second session's next run, or the result of both sessions.
+
+        In session 1, return `Later` instead. If the result is open, `more` additional pairs run before it is returned.
+        """
         if before.cut:
             return self._done(None, f"{NO_ROOM} {SECOND}")
         if self.session == 1:

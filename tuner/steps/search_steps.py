@@ -102,7 +102,7 @@ class Searching:
         return max(first.values(), default=0)
 
     def _seconds(self, number: int) -> float:
-        """Return the seconds from the start of the search's first trial to the end of the `number`-th that ended."""
+        """Return the seconds from the start of the search's first trial until `number` of its trials had ended."""
         ended = self.evidence.rows.of(TrialRole.SEARCH)[:number]
         begun = min(row.started_at or 0.0 for row in ended)
         return max(0.0, (ended[-1].ended_at or 0.0) - begun)

@@ -74,7 +74,11 @@ def find(
 def choose(
     problems: Sequence[Problem], near: Sequence[tuple[int, float]], winners: Mapping[int, Mapping[str, Parametrization]]
 ) -> list[dict[str, Any]]:
-    """Return the first records of `near` (id, score; best first) whose `winners` (by problem) are new points."""
+    """Return the first records of `near` that add a starting point to those of the records before.
+
+    `near` has the (id, score) of records, best first. `winners` maps a record's id to its winning points by
+    problem. At most SOURCES records are returned.
+    """
     seen: set[tuple[object, ...]] = set()
     chosen: list[dict[str, Any]] = []
     for number, score in near:

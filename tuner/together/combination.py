@@ -142,7 +142,7 @@ def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
 
 
 def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
-    """Merge the contexts of `mine` and `its`, which are names of components.
+    """Merge two contexts; `mine` and `its` name the components of `one` and `other`, for messages.
 
     Only the releases of Open MPI that both contexts have remain. If one part was predicted, the combination is a
     confirmed prediction.

@@ -270,6 +270,7 @@ def _shifted(keys: Sequence[int]) -> list[Range]:
 def _up_to_next(keys: Sequence[int]) -> list[Range]:
     """Return the ranges of 6.x for message sizes.
 
-    A row's range ends just below the next row's size, even if the rows are unsorted, in the arithmetic of a size_t.
+    A row's range ends at the next row's size minus 1, even if the rows are unsorted. The range has no upper limit if no
+    row follows or if the next size is 0, since 0 - 1 is the largest size_t.
     """
     return [(key, (after - 1) % (SIZE_MAX + 1)) for key, after in zip(keys, [*keys[1:], 0], strict=False)]

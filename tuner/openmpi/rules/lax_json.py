@@ -134,7 +134,7 @@ class _Parser:
             self.at += 1
 
     def add(self, inside: Object | list[Value], value: Value) -> bool:
-        """Add a value to `inside`, and return whether it was the last value there."""
+        """Add a value to the unfinished object or array `inside`, and return whether its closing bracket follows."""
         if isinstance(inside, Object):
             inside.pairs[-1] = (inside.pairs[-1][0], value)
         else:

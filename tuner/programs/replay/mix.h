@@ -52,8 +52,8 @@ enum mix_kind {
     MIX_KINDS,
 };
 
-// Amount of data sent to or received from each rank: `bytes`, and in elements MPI's counts and displacements. The
-// arrays are NULL if the call has no separate counts.
+// Amount of data sent to or received from each rank. `bytes` is in bytes; `counts` and `places` are MPI's counts and
+// displacements, in elements. The arrays are NULL if the call has no separate counts.
 struct mix_parts {
     int64_t *bytes;
     int *counts;
@@ -75,7 +75,7 @@ struct mix_step {
     int tag;
     int64_t bytes; // size of the message, as docs/reference/mix-file.md defines it
     int element;   // bytes of one element
-    int source;    // rank from which a sendrecv receives, a message with `source_tag` and `source_bytes`
+    int source;    // rank from which a sendrecv receives; that message has `source_tag` and `source_bytes`
     int source_tag;
     int64_t source_bytes;
     int made;      // index of the communicator that the call creates; -1 if it is never used

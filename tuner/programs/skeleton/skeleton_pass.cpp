@@ -39,7 +39,7 @@ struct Options {
     bool globals = false;     // follow global variables that change
     bool follow = false;      // keep the computation that decides about convergence
     bool verbose = false;     // print how much of the program was kept
-    unsigned long rounds = 0; // rounds of each loop that tests for convergence; 0 to keep its other bound
+    unsigned long rounds = 0; // rounds of each loop that tests for convergence; 0 to keep the loop's other bound
 };
 
 bool read_options(llvm::StringRef text, Options &options)

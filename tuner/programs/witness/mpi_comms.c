@@ -63,7 +63,7 @@ static int *members_of(MPI_Comm handle, bool is_remote, int size)
     return members;
 }
 
-// Return the index of a group among the shapes, and take ownership of `members`. Groups that find no free entry share
+// Return the index of a group's entry in `shapes`, and take ownership of `members`. Groups without a free entry share
 // index 0.
 static uint32_t shape_of(int *members, int size, int rank)
 {

@@ -295,7 +295,8 @@ uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
     const uint64_t ends = is_send ? (uint64_t)(uint32_t)mpi->rank << 32 | (uint32_t)other
                                   : (uint64_t)(uint32_t)other << 32 | (uint32_t)mpi->rank;
     const uint64_t key = mix(mix(comm->id, (uint64_t)(uint32_t)tag), ends) | 1;
-    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63); // differs by direction, if a rank sends to itself
+    // A rank that sends to itself has one channel for each direction.
+    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63);
     uint32_t at = (uint32_t)mix(mine, 4) % CHANNELS_MAX;
     for (int i = 0; i < 64; i++, at = (at + 1) % CHANNELS_MAX) {
         struct channel *channel = &mpi->channels[at];

@@ -92,7 +92,7 @@ struct samples {
 
 struct request {
     uint64_t handle; // 0 if this entry is free
-    uint64_t sample; // key; 0 if none
+    uint64_t sample; // key of the request's sample; 0 if none
     uint64_t arrived;
     uint64_t bytes;
     uint64_t cell; // key of the cell that counts the request's call
@@ -107,6 +107,7 @@ struct request {
     int32_t tag;
 };
 
+// The messages in one direction between two ranks, in one communicator and with one tag; see channel_next.
 struct channel {
     uint64_t key;
     uint32_t messages;
@@ -123,7 +124,7 @@ struct mpi_state {
     int64_t members;
     uint32_t comm_numbers;
     uint32_t request_numbers;
-    uint32_t unnumbered; // number of messages for whose channel there was no room
+    uint32_t unnumbered; // number of messages without a number, because there was no room for their channel
     uint32_t requests_taken;
     uint64_t kind_ticks[KINDS];
     uint64_t kind_calls[KINDS];
@@ -170,7 +171,7 @@ struct mpi_call {
 
     uint64_t enter, leave;
     uint64_t waited; // start of the wait if an earlier call began it; 0 if the wait began at `enter`
-    uint64_t sample; // key; 0 if none
+    uint64_t sample; // key of the call's sample; 0 if none
     uint32_t request_id;
 };
 
@@ -223,7 +224,8 @@ static inline bool samples_want(const struct samples *samples, uint64_t key)
     return (key & (samples->stride ? samples->stride - 1 : 0)) == 0;
 }
 
-// Return the number by which both sides identify the next message between two ranks; 0 if it has none.
+// Return the number by which both sides identify the next message with this tag between this rank and `peer`; 0 if the
+// message cannot be numbered.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send);
 
 // -- requests
