@@ -286,7 +286,8 @@ int executable_read(struct executable *executable, struct bounded_file *file)
                      read_loader(&image, executable->runtime) || read_words(&image, &executable->words)
                  ? -1
                  : 0;
-    if (result == 0) { // last, because the names of a large program exceed the limit
+    if (result == 0) {
+        // These names come last, because those of a large program may exceed the limit, and are then omitted.
         read_symbols(&image, SHT_SYMTAB, true, &executable->names);
         names_leave_out_common(&executable->names);
         names_leave_out_common(&executable->imports);

@@ -225,7 +225,8 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
                        const struct decision *decision)
 {
     char **environment = NULL;
-    const uint32_t applied = apply(spank, settings, decision); // on all nodes, even on one that cannot read a file
+    // Settings are applied on all nodes, even on a node that cannot read a file that they name.
+    const uint32_t applied = apply(spank, settings, decision);
     if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
         number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {
         return;

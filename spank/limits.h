@@ -16,7 +16,7 @@
 #define DECISION_ID_MAX 64      // characters of a decision's id
 #define CLUSTER_NAME_MAX 64     // characters; a longer name of a cluster is not sent (Slurm allows at most 40)
 #define REASON_MAX 512          // bytes of a decision's reason
-#define PROGRAM_PATH_MAX 4095   // bytes of the path of a program to identify; longer paths are not answered
+#define PROGRAM_PATH_MAX 4095   // bytes of a program's path; a program with a longer path is not identified
 #define NONCE_SIZE 16           // random bytes that a reply must repeat; enough that nobody can guess them
 // A credential is base64 (4/3 of the payload) with a header and padding, so twice the payload is enough; no more is
 // read.

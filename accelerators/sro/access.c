@@ -2,7 +2,7 @@
 // read() does not report its position, and asking the kernel for it takes a third of the time of a read from the cache.
 // Therefore the position is tracked from read to read and through lseek(), and the kernel is asked only after a slow
 // read. While the tracked position is wrong (because the program writes, or reads a copy of the descriptor), accesses
-// are counted in the wrong bins.
+// are counted in the wrong bins (window.h).
 #define _GNU_SOURCE
 #include "access.h"
 
@@ -164,7 +164,9 @@ static void remember(struct state *state, struct file *file, const struct access
     enum piece_state piece = piece_state(file->pieces, number);
     bool helps = false;
     file->counters.accesses++;
-    if (piece == PIECE_LOADED && slow) { // only one in SAMPLE_CALLS accesses is timed
+    if (piece == PIECE_LOADED && slow) {
+        // The piece has been evicted. Only one in SAMPLE_CALLS accesses is timed, so about SAMPLE_CALLS reads have been
+        // counted as savings by mistake.
         piece_forget(file->pieces, number);
         ledger_lose(&state->ledger, SAMPLE_CALLS * file->miss_ns);
         file->counters.evicted++;

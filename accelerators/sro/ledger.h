@@ -57,7 +57,7 @@ static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t 
     return bytes;
 }
 
-// Return the current count of reads, for `ledger_hit`.
+// Return the number of reads counted so far; ledger_hit needs its value at the time when a piece was loaded.
 static inline uint32_t ledger_now(struct ledger *ledger)
 {
     return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
@@ -131,7 +131,8 @@ static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64
     return known_ns + (more < known_ns ? more : known_ns) / MISS_SLOWER;
 }
 
-// Count a read from a loaded piece, which saved `miss_ns`. `since` is the count of reads at which the piece was loaded.
+// Count a read from a loaded piece, which saved `miss_ns`. `since` is the value of ledger_now when the piece was
+// loaded.
 static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns, uint32_t since)
 {
     atomic_fetch_add_explicit(&ledger->saved_ns, miss_ns, memory_order_relaxed);

@@ -35,7 +35,7 @@ COMBINED_ON_PROXY = 10
 PROXY_DEFAULT_RUNS = 3
 PROXY_PAIRS = 2
 LEAST_PROXY_S = 3.0
-"""Minimum duration of a replay in seconds, unless the application is faster; otherwise, process starts dominate."""
+"""Minimum duration of a replay in seconds, unless the application takes less; process starts dominate shorter ones."""
 LEAST_SHARE = 0.1
 """Minimum share of the application's calls that a replay repeats."""
 FROM_PROXY = 4
@@ -154,7 +154,7 @@ def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool)
 
 
 def _if_they_spread(runs: int) -> int:
-    """Return the maximum number of additional runs of the default."""
+    """Return the maximum number of additional runs of the default, which are made if its run times spread."""
     return (SETS - 1) * runs
 
 
@@ -168,7 +168,7 @@ def _searched_on_proxy(choice: Choice) -> int:
 def _searched(asked: Asked, choice: Choice) -> int:
     """Return the number of runs of the search.
 
-    A search of few values ends when each has been tried alone and the best of them together.
+    A search of few values ends when each value has been tried alone, and the best values together.
     """
     return min(asked.searched, len(choice.points) + 2)
 

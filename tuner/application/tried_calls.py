@@ -13,7 +13,7 @@ from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 LEAST = 0.02
 """Minimum share of the run time: even saving a third of a smaller share would be lost in noise of 1 %."""
 SMALL = 16384
-"""Largest message in bytes for which latency dominates; above, bandwidth does, and a different algorithm is best."""
+"""Largest message in bytes for which latency dominates; the best algorithms for larger ones differ."""
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:

@@ -25,7 +25,7 @@ LOCK = "lock"
 FILES = "files"
 """Directory of campaign files from the web pages, and of the output of their campaigns."""
 OF_CAMPAIGNS = re.compile(rf"\d+-\d{{8}}T\d{{6}}|{FILES}")
-"""Names of Reprise's directories in tuner.work: those from `directory_of`, and FILES. Others may belong to the site."""
+"""Names of Reprise's directories in tuner.work: those from `directory_of`, and FILES. All others may be the site's."""
 LOOKS, LOOK_S = 5, 0.05
 
 

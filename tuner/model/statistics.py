@@ -19,8 +19,8 @@ CONFIDENCE = 0.95
 DRIFT = 0.02
 """Assumed standard deviation, on a logarithmic scale, of an advantage that one of two settings has in one session only.
 
-This deviation is assumed even if every run is a separate job. Two sessions are too few to measure this deviation, but
-if it is larger, the difference between them shows that.
+This deviation is assumed even if every run is a separate job. Two sessions are too few to measure the deviation. If it
+is larger than assumed, the sessions' gains tend to differ more, which widens the bounds.
 """
 # minimum number of pairs for 95 % bounds by signed ranks; the signs of 6 pairs agree by chance with probability 2 / 2^6
 RANKED = 6

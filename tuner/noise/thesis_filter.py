@@ -22,7 +22,7 @@ Z = 1.96  # normal quantile, used even for few samples, as in Robert 2021
 
 
 def admission_factor(step: int) -> float:
-    """Return FC_B, the factor of the median of all earlier measurements in the comparison with a new point's median."""
+    """Return FC_B: a point is not repeated if its median exceeds FC_B times the median of earlier measurements."""
     return max(DECAY**step, ADMISSION_FLOOR)
 
 

@@ -32,7 +32,7 @@ Place: TypeAlias = tuple[object, object, object, object]
 Cell: TypeAlias = tuple[str, int]
 """A collective, and a message size in bytes as benchmarks report it."""
 Known: TypeAlias = Callable[[str, int, str], bool]
-"""Function that takes a collective, an algorithm's number and its name, and returns whether files for jobs may use it.
+"""Function that returns whether files for jobs may use an algorithm, given its collective, its id and its name.
 """
 
 

@@ -9,7 +9,7 @@ from reprise.tuner.predict.boosted_model import Quality
 from reprise.tuner.predict.training_rows import Row
 
 MDAPE_MOST = 20.0
-"""Maximum median error in percent, which Agarwal et al. 2019 call good."""
+"""Maximum median error in percent; Agarwal et al. 2019 call this accuracy good."""
 R2_LEAST = 0.5
 CONFIGURATIONS_LEAST = 4
 TRIALS_LEAST = 40

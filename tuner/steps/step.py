@@ -72,7 +72,7 @@ class Scarce:
     """The problem's share of the node-hours pays for `room` trials of the search, fewer than `wanted`.
 
     With fewer trials than `wanted`, the result of a search is a guess. `least`: node-seconds that the problem needs.
-    `otherwise`: the problem's result if it is left out.
+    `otherwise`: the problem's result if the campaign leaves the problem out.
     """
 
     room: int

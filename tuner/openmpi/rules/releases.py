@@ -27,7 +27,8 @@ class Family:
     """Releases that read rules files in the same way: `first` to `last`, both included (None: all later releases).
 
     `json`: the release tries to read a file as JSON first. `han_first`: `han` outranks `tuned`, so rules have no effect
-    on communicators across nodes unless its priority is lowered. `forced_first`: a forced algorithm overrides the file.
+    on communicators across nodes unless the priority of `han` is lowered. `forced_first`: a forced algorithm overrides
+    the file.
     """
 
     name: str
@@ -54,7 +55,7 @@ FAMILIES = (
     Family("5.0.7+", "5.0", (5, 0, 7), (5, 0, 99), _WITH_HEADER),
     Family("6", "6.0", (6, 0, 0), None, replace(_WITH_HEADER, shifted=True), json=True, forced_first=True),
 )
-# A build of Bull or Eviden with coll_tuned_dynamic_rules_fileformat set to 1; no release has this number.
+# A build of Bull or Eviden with coll_tuned_dynamic_rules_fileformat set to 1; no release is numbered 0.0.0.
 NODE_LEVEL = Family("nodes", "5.0", (0, 0, 0), (0, 0, 0), Dialect(nodes=True))
 
 

@@ -30,8 +30,8 @@ bool is_abort(const llvm::Function *function)
     return entry && entry->role == Role::Exit;
 }
 
-// Finds blocks that certainly end in a failure. Such a block contains no call to an actor, a function that may affect
-// other ranks, such as MPI_Finalize(), or end the program successfully.
+// Finds blocks that certainly end in a failure. Such a block contains no call to an actor. An actor is a function that
+// may affect other ranks, such as MPI_Finalize(), or that may end the program successfully.
 class Failing
 {
   public:
@@ -49,7 +49,7 @@ class Failing
         }
     }
 
-    // Return whether a block certainly ends in a failure, given that all blocks in `ends` end in one.
+    // Return whether a block certainly ends in a failure, given that all blocks in `ends` end in a failure.
     bool block(const llvm::BasicBlock &block, const llvm::SetVector<const llvm::BasicBlock *> &ends) const
     {
         for (const llvm::Instruction &instruction : block) {

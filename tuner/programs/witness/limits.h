@@ -18,7 +18,7 @@ enum {
     COMMS_MAX = 1024,       // communicators that exist at the same time
     REQUESTS_MAX = 8192,    // requests that are pending at the same time
     CHANNELS_MAX = 8192,    // combinations of communicator, peer, tag and direction with numbered messages
-    SAMPLES_MAX = 2048,     // collectives with recorded times, and also messages with recorded times
+    SAMPLES_MAX = 2048,     // maximum number of collectives with recorded times; the same limit applies to messages
     // If calls take less than WORTH_CLOCK times as long as reading the clock, only one in TIMED_EVERY calls is timed,
     // on average.
     TIMED_EVERY = 16,

@@ -21,11 +21,11 @@
 
 enum {
     VERSION = 1,
-    // Shortest run, in nanoseconds, of a program without MPI that leaves a report. Otherwise a script would leave a
-    // report for each of its commands.
+    // Shortest run, in nanoseconds, of a program without MPI that leaves a report. If shorter programs left reports,
+    // too, a script would leave a report for each of its commands.
     WORTH_NS = 10000000,
-    // Size in bytes of the directory itself above which programs without MPI leave no reports. On ext4, it is reached
-    // with about 25,000 reports.
+    // Size in bytes of the directory itself, not of its files, above which programs without MPI leave no reports. A
+    // directory on ext4 reaches this size with about 25,000 reports.
     DIRECTORY_BYTES = 2097152,
     ROOM = 65536,
     HOST_BYTES = 64,
