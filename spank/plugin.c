@@ -20,7 +20,7 @@
 
 // The symbols that Slurm looks up by name; all others are hidden. Newer releases of Slurm, and `reprise doctor`, read
 // the release that the plugin was built for from `plugin_version`. With the headers of Slurm 20.11, the second argument
-// of SPANK_PLUGIN sets it; later headers set it themselves.
+// of SPANK_PLUGIN sets `plugin_version`; later headers set it to their own release.
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(reprise, SLURM_VERSION_NUMBER)
 spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;

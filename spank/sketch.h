@@ -11,7 +11,7 @@
 #define SKETCH_SIZE 32     // letters of a sketch
 #define SKETCH_FEWEST 4    // smallest number of items for which there is a sketch
 #define SKETCH_LEFT_OUT 64 // maximum number of items that lowest_leave_out may remove
-#define SKETCH_ITEMS 4096u // number of the lowest items, from which the sketch is computed
+#define SKETCH_ITEMS 4096u // the sketch is computed from this many of the lowest items
 
 // The lowest of the numbers that were added, without duplicates.
 struct lowest {

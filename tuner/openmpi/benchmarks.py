@@ -185,7 +185,7 @@ def _name(collective: object, size: object) -> str:
 def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the call that was running when the benchmark ended in its second pass or later, or None.
 
-    This is the first call, in order, that has repetitions left and no line since that pass began.
+    The call is the first one, in order, that has repetitions left and no line since the last pass began.
     """
     waiting: dict[str, None] = {}
     behind: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines: a collective should be no slower than other collectives that together have an equal result.
+"""Performance guidelines: a collective should be no slower than other collectives that together have the same effect.
 
 For example, an allreduce should be no slower than a reduce followed by a bcast. The guidelines follow Träff, Gropp and
 Thakur, "Self-consistent MPI performance guidelines" (2010). A violation indicates a choice that a rule should improve,
@@ -92,7 +92,7 @@ def violations(times: Times, guidelines: Sequence[Guideline] = GUIDELINES) -> li
     """Return the collectives that are slower than their parts beyond noise, the worst first.
 
     A guideline is only checked if all its parts were measured. Each collective is also compared with itself: a smaller
-    message must not take longer than a larger one. If it does, the violation names the smaller size.
+    message must not take longer than a larger one. If the smaller message takes longer, the violation names its size.
     """
     found = [*_against_parts(times, guidelines), *_against_larger(times)]
     return sorted(found, key=lambda violation: -violation.ratio)

@@ -16,8 +16,9 @@ T = TypeVar("T")
 def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, float]:
     """Return 1 - G as (gain, low, high), where G is the geometric mean of tuned/default over equally weighted problems.
 
-    On a logarithmic scale, the distance of a bound from the gain is the mean of the problems' distances. It does not
-    shrink with the number of problems: one run measures many problems, so a disturbance may affect all of them.
+    On a logarithmic scale, the distance of a bound from the gain is the mean of the problems' distances. This distance
+    does not shrink with the number of problems, because one run measures many problems, and a disturbance of the run
+    may affect all of them.
     """
     ratio, low, high = _geometric(
         comparisons, lambda c: (math.log1p(-c.gain), math.log1p(-c.gain_high), math.log1p(-c.gain_low))

@@ -52,7 +52,7 @@ def train(
 
 
 def newest(database: TunerDatabase, family: str, component: str, component_version: str) -> dict[str, Prediction]:
-    """Return the newest model of each part of the objective, for this component in this version."""
+    """Return the newest model of each part of the objective that was trained for this component and version."""
     found: dict[str, Prediction] = {}
     for one in database.predictions(family):
         if (one.component, one.component_version) == (component, component_version):

@@ -35,7 +35,7 @@ class Row:
 
     @property
     def volume(self) -> float:
-        """Volume that the trial moved."""
+        """Volume of data that the trial moved, or 1 if the configuration does not have it."""
         return self.configuration.get(VOLUME, 1.0)
 
 

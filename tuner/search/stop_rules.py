@@ -166,7 +166,7 @@ class Improvement(Section):
 
 
 class Count(Section):
-    """Rule: stop when the search moves between too few points."""
+    """Rule: stop when the last trials were of too few distinct points."""
 
     rule: Literal["count"]
     least: int = Field(2, ge=1, description="number of distinct points below which to stop")
@@ -181,7 +181,7 @@ class Count(Section):
 
 
 class Distance(Section):
-    """Rule: stop when the search hardly moves."""
+    """Rule: stop when the last moves, each from one trial's point to the next trial's, were all short."""
 
     rule: Literal["distance"]
     least: float = Field(

@@ -35,7 +35,7 @@ def least_trials(definition: Definition, problem: Problem) -> int:
 
 
 def in_node_hours(node_s: float) -> str:
-    """Return a positive number of node-seconds as node-hours with two digits, rounded up to be sufficient."""
+    """Return a positive number of node-seconds as node-hours with two significant digits, rounded up."""
     hours = node_s / 3600
     step = 10.0 ** (math.floor(math.log10(hours)) - 1)
     rounded = math.ceil(hours / step - 1e-9) * step

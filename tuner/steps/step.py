@@ -32,7 +32,7 @@ class ProblemResult:
 class Start:
     """Start a trial, which is stopped after `limit_s` seconds of run time (None: the campaign's limit).
 
-    In a round, `limit_s` limits the objective of the problem, and the rest of the run continues.
+    In a round, which measures several problems in one run, `limit_s` limits the objective of this problem only.
     """
 
     role: TrialRole

@@ -74,10 +74,10 @@ def _sizes(settings: together_settings.Settings) -> dict[str, int]:
 
 
 def _without_dropping(definition: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the definition without the commands that drop page caches.
+    """Return a component's definition without the commands that drop files from the page cache.
 
-    Each trial drops the files itself, and a replay reads none. A component with `reads` in its `own` settings still
-    drops caches.
+    Each trial drops the application's files itself, and a replay reads no files. If the component's `own` settings have
+    `reads`, the commands are kept.
     """
     if not definition.get("before_reads") or own.get("reads"):
         return definition
@@ -235,7 +235,7 @@ def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Map
 
 
 def _check(one: Ingredient, output: TrialOutput) -> None:
-    """Raise NotInEffectError if the settings were not in effect.
+    """Raise NotInEffectError if the settings of the ingredient were not in effect in a trial.
 
     Only this trial fails, and the search continues.
     """

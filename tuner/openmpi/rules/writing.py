@@ -27,7 +27,7 @@ class Form(Enum):
     """Forms of rules files."""
 
     CLASSIC = "classic"  # for 4.1 and 5.0; 6 would apply the entries to other communicators
-    REQUESTS = "classic, with numbers of requests"  # releases of 4.1 from 4.1.8 on, and of 5.0 from 5.0.7 on
+    REQUESTS = "classic, with numbers of requests"  # for releases of 4.1 from 4.1.8 on, and of 5.0 from 5.0.7 on
     PORTABLE = "classic, with the same meaning in all releases"
     JSON = "JSON"  # 6
     NODES = "with a level of nodes"  # builds of Bull and Eviden
@@ -118,9 +118,10 @@ def _without_first(steps: Sequence[tuple[int, Any]], empty: object) -> Sequence[
 def _entries(steps: RankSteps, form: Form) -> list[tuple[int, SizeSteps]]:
     """Return the entries as (communicator size, steps of message sizes); communicator sizes are at least 1.
 
-    In the portable form, each key occurs twice: first with the rules for smaller communicators, then with the rules
-    from that size on. Releases up to 5.0 use the last entry whose key does not exceed the communicator's size. In 6, an
-    entry applies to sizes from the previous entry's key up to one less than its own key.
+    In the portable form, each key except the first occurs twice: first with the rules for smaller communicators, then
+    with the rules for communicators of at least the key's size. Releases up to 5.0 use the last entry whose key does
+    not exceed the communicator's size. In 6, an entry applies to sizes from the previous entry's key up to one less
+    than its own key.
     """
     found: list[tuple[int, SizeSteps]] = []
     for number, (ranks, sizes) in enumerate(steps):

@@ -15,7 +15,7 @@ inline constexpr char CHECK_NAME[] = "reprise.check";
 
 enum class Library {
     Unknown,   // reads and writes all memory that its arguments reach, and may return any of it
-    Listed,    // its effects are described by its letters, see LibraryCall
+    Listed,    // the letters of its parameters describe its effects, see LibraryCall
     Output,    // shows something to users, or waits; does not write to the program's memory
     Allocates, // returns memory, or writes its address into an argument
     Frees,

@@ -47,7 +47,7 @@ bool is_mpi_name(llvm::StringRef function);
 
 Parameter parameter_of(char letter);
 
-// Return the datatype, tag or operator for the buffer at `index`, which is the next argument of this kind; null if
+// Return the datatype, tag or operator of the buffer at `index`: the next argument whose role is `kind`, or null if
 // there is none.
 const llvm::Value *next_of(const llvm::CallBase &call, const MpiCall &entry, unsigned index, Parameter kind);
 
