@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates and frees small pieces in THREADS threads, in ROUNDS rounds per thread; the next thread frees some of the
-// pieces. malloc and free take nearly all of the time. Prints the elapsed seconds.
+// Arguments: THREADS ROUNDS. In each round, each thread allocates 512 small pieces and frees those of its previous
+// round. malloc and free take nearly all of the time. Prints the elapsed seconds.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

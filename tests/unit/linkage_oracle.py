@@ -68,7 +68,7 @@ class Oracle:
         return [(order[-1], score, parts) for order, score, parts in nearest]
 
     def _rank(self, job: JobMetadata, record: JobMetadata, score: float) -> tuple[bool, ...]:
-        """Return a sort key: records over the threshold come first, and then records with equal preferred features."""
+        """Return a sort key. Records that reach the threshold come first, and among these, equal preferred features."""
         if score < self._model.threshold:
             return (True,)
         values = [[FEATURES[name].of(one, self._zone) for one in (job, record)] for name in self._model.prefer]

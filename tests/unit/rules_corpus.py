@@ -30,7 +30,7 @@ CALLS = ("bcast:8:4", "bcast:4096:4", "bcast:8:2", "allreduce:8:4")
 
 @dataclass(frozen=True)
 class Case:
-    """A rules file, and calls as collective:size:ranks, where the first `ranks` ranks form the communicator."""
+    """A rules file, and calls in the form collective:size:ranks, on a communicator of the first `ranks` ranks."""
 
     data: bytes
     calls: tuple[str, ...] = CALLS

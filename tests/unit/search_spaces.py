@@ -11,7 +11,7 @@ FANS = tuple(2**k for k in range(10))
 
 
 def without_dead_dimensions(point: Parametrization) -> Parametrization:
-    """Return the point with ineffective values reset: only algorithm 2 has a fan-out, and 0 and 1 have no segments."""
+    """Return the point with ineffective values reset: only algorithm 2 has a fan-out; 0 and 1 have no segments."""
     kept = dict(point)
     if point["algorithm"] in (0, 1):
         kept["segment"] = 0
@@ -21,7 +21,7 @@ def without_dead_dimensions(point: Parametrization) -> Parametrization:
 
 
 def grid(canonical: Callable[[Parametrization], Parametrization] = without_dead_dimensions) -> Space:
-    """Return a space of 2,000 points; 342 are distinct if dead dimensions are left out."""
+    """Return a space of 2,000 points; 342 are distinct if values without effect are reset."""
     return Space(
         (
             Parameter("algorithm", tuple(range(10)), "category"),

@@ -129,7 +129,7 @@ def test_jobs_without_any_record_of_their_application_count_only_by_themselves()
 def test_own_records_are_left_out_if_other_records_remain() -> None:
     other = Match(0.7, "bee_1", 2, True)
     results = [
-        job(own=True, records=1, without_own=other),  # without its own record, no correct record is left
+        job(own=True, records=1, without_own=other),  # only the job's own record is correct, so it is not left out
         job(own=True, records=2, without_own=other),
         job(own=False, records=1),
     ]

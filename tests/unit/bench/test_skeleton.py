@@ -76,6 +76,6 @@ def test_the_share_of_computing_refers_to_the_elapsed_time() -> None:
 def test_the_bar_is_met_only_if_each_of_its_parts_was_measured_and_met(
     golden: dict[str, bool], identical: dict[str, bool], speed_ups: dict[str, float], missed: set[str]
 ) -> None:
-    # cg computes too little to become 5 times faster, so it does not count
+    # cg computes too little to become 5 times faster, so its speed-up does not count
     computing = {"ft": 0.8, "ep": 0.95, "cg": 0.79}
     assert {name for name, met in bar(golden, identical, speed_ups, computing).items() if not met} == missed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test shortened attacks of `make bench-trust`, in which users with several ids use a real daemon's socket."""
+"""Test short versions of the attacks of `make bench-trust`, in which several users send requests to a real daemon."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ def test_explain_states_that_the_daemon_was_down(site: Daemon) -> None:
 def test_a_job_submitted_in_the_second_of_the_daemons_stop_counts_as_not_served(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100.4)
-    slurm_knows(site, 1.7e9 + 100)  # really 100.6, but Slurm reports whole seconds
+    slurm_knows(site, 1.7e9 + 100)  # submitted at 100.6, but Slurm reports whole seconds
     assert "was not running when job 99" in reprise(site, "explain", "99").stderr
 
 

@@ -102,7 +102,7 @@ def test_a_model_is_calibrated_to_the_tuned_jobs_in_the_database(site: Daemon) -
 
 
 def serves(model: Model) -> bool:
-    """Return whether the first job of JOBS matches any of the records made from JOBS, which include its own."""
+    """Return whether the first job of JOBS matches a record, if each job of JOBS, including the first, has a record."""
     records = [LinkableRecord(number, job, 0.0, 0.2) for number, job in enumerate(JOBS)]
     best = Engine(model, records, cluster_nodes=4, timezone="UTC").link(JOBS[0]).best
     return best is not None and best.score >= model.threshold

@@ -199,7 +199,7 @@ def test_other_remarks_are_notes(data: bytes, words: str) -> None:
 def test_a_good_file_has_only_the_note_about_han() -> None:
     data = (THEIR_GOLDEN / "portable.conf").read_bytes().split(b"9 # gather")[0].replace(b"2 # coll", b"1 # coll")
     assert [one.level for one in findings(data, [read(data, family) for family in FAMILIES])] == ["note"]
-    assert findings(data, [read(data, FAMILIES[0])]) == []  # equal sizes count as ordered
+    assert findings(data, [read(data, FAMILIES[0])]) == []  # rows of equal sizes count as ordered
 
 
 def test_the_most_severe_findings_come_first() -> None:

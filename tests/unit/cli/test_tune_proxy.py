@@ -53,7 +53,7 @@ def test_a_share_is_written_as_a_separate_mix(site: Path) -> None:
     assert shlex.split(Path(told["script"]).read_text().splitlines()[-1])[-3:] == ["--compute", "none", told["mix"]]
 
 
-# with app.txt, the mix would be written to app.mix
+# A replay written to app.txt would write its mix to app.mix, which is an input here.
 @pytest.mark.parametrize("output", ["app.sh", "app.mix", "app.txt"])
 def test_a_replay_does_not_overwrite_its_inputs(site: Path, output: str) -> None:
     before = (site / "app.mix").read_text()

@@ -188,7 +188,7 @@ def free(**changes: Any) -> Record:
 
 
 def taken(database: Database, since: int | None) -> tuple[list[int], list[int], bool, int] | None:
-    """Return the ids of changed and of deleted records, whether these are all records, and the last change's number."""
+    """Return ids of changed and of deleted records, whether every record is listed, and the last change's number."""
     changes = database.record_changes(since)
     if changes is None:
         return None

@@ -46,7 +46,7 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize("form", forms("Masked"))
 def test_a_form_is_masked(form: str) -> None:
     job = submitted(form)
-    nothing_kept = not job.program  # for example, `wandb login` starts no program
+    nothing_kept = not job.program  # some forms, such as `wandb login`, start no program that would be stored
     assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, (
         "before masking, the stored job contains the secret"
     )

@@ -16,7 +16,7 @@ from reprise.database.entities import RecordStatus
 from tests.unit.database_values import decision, outcome, record
 
 KILLS = 200
-MOST_SEEN = 4  # number of rows to wait for before the kill, at most
+MOST_SEEN = 4  # maximum number of acknowledged rows to wait for before the kill
 LONGEST_S = 0.01
 BEGUN = b"*"
 

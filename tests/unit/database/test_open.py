@@ -189,7 +189,7 @@ def test_another_user_reads_while_the_daemon_writes(place: Path) -> None:
     with Database.open(file, create=True) as daemon:
         daemon.add_campaign(campaign())
         for name in place.iterdir():
-            name.chmod(0o644)  # lets nobody read, as a member of the group could
+            name.chmod(0o644)  # lets the user `nobody` read the files
         with as_nobody(), Database.open(file, read_only=True) as database:
             assert len(database.campaigns()) == 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the compilation of test files, once for all of pytest's processes, and the cluster tests to start first."""
+"""Test that pytest uses test files compiled in advance, and that the cluster tests to start first exist."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that bench/README.md lists every command that measures, its needs, and the same claim as other pages."""
+"""Check that bench/README.md lists each measuring command with its needs, and quotes other pages' claims literally."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that property tests try the same examples on every run of a tier, and that `make properties` tries others."""
+"""Test that property tests try the same examples on every run of a tier, and `make properties` other examples."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_the_same_pairs_give_the_same_weights() -> None:
 
 def test_a_total_is_the_sum_of_the_parts_values_on_their_curves() -> None:
     weights = Weights(-4.0, KNOTS, (np.array([0.0, 3.0]), np.array([0.0, 1.0, 2.0, 5.0])), (1.5, 0.5))
-    # The last pattern has the similarities 0.5 and 0.6.
+    # The levels 5 and 6 of the last pattern are the similarities 0.5 and 0.6.
     patterns = np.array([[0, 0], [TOP, TOP], [UNKNOWN, UNKNOWN], [5, 6]], np.int8)
     assert weights.total(patterns) == pytest.approx([-4, 4, -2, -4 + 1.5 + 1.5])
     assert weights.probability(patterns)[:2] == pytest.approx([1 / 17, 16 / 17])

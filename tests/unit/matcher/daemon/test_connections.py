@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the limits on connections: one client leaves room for others, and silent connections are closed to make room."""
+"""Test the limits on connections: each client gets only a share, and silent connections are closed if others wait."""
 
 from __future__ import annotations
 

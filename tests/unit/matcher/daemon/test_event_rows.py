@@ -73,7 +73,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.chdir(tmp_path)  # allows a relative path, because a socket's path must be short
+    monkeypatch.chdir(tmp_path)  # lets the site use a relative path, because a socket's path must be short
     return Site(Path("s"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test garbage collection in pauses: `collect` does nothing unless enough objects were created."""
+"""Test garbage collection while no client waits: `collect` does nothing unless enough objects were created."""
 
 from __future__ import annotations
 

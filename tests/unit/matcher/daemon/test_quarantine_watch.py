@@ -311,7 +311,7 @@ def test_unconfirmed_ends_are_no_evidence(database: Database) -> None:
 
 
 def compared(name: str, block: str, verdict: str, at: float = 1e6, **changes: Any) -> Decision:
-    """Return the decision for one job of a pair (a block of two jobs) that compares record 1."""
+    """Return the decision about one of the two jobs of a block: with the settings of record 1, or held out."""
     place = {"block": block, "block_size": 2, "compared_id": 1, "held_out": verdict == "holdout"}
     return decision(name, verdict=verdict, record_id=1, at=at, **{"metadata": {"nodes": 4}, **place, **changes})
 
@@ -424,7 +424,7 @@ def test_a_new_record_whose_jobs_do_not_end_is_in_doubt_for_a_limited_number_of_
 
 
 def test_only_the_block_of_a_job_that_ended_is_read(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look reads only the blocks of jobs that have ended since the last look."""
+    """A call of `look` reads only the blocks of jobs that ended since the previous call."""
     for number in range(50):
         pair(database, f"p{number}", 7.0, None)
     watch = watching()

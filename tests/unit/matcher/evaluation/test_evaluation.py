@@ -93,7 +93,7 @@ def test_the_thesis_scenario_has_the_sources_proportions() -> None:
 
 
 def _by_application(sort: str) -> dict[str, list[JobMetadata]]:
-    """Return the jobs behind the records of five sites, grouped by application, for one sort of code."""
+    """Return the recorded jobs of five made-up sites by application, for applications with queries of kind `sort`."""
     found: dict[str, list[JobMetadata]] = defaultdict(list)
     for seed in range(5):
         site = hard_scenario.generate(seed)
@@ -227,9 +227,9 @@ def test_a_share_of_no_jobs_is_unknown() -> None:
 
 
 def test_intervals_have_their_nominal_coverage() -> None:
-    """The sites' shares vary between 0.6 and 1.
+    """The true shares of the sites vary between 0.6 and 1.
 
-    Intervals for independent jobs would cover the truth only 2 times in 3.
+    Intervals that treat all jobs as independent would contain the mean share only 2 times in 3.
     """
     rng = random.Random(1)  # noqa: S311 - a simulation
     covered = 0

@@ -65,7 +65,7 @@ def test_a_loader_is_read_in_any_width_and_byte_order(order: str, wide: bool, tm
         (["-static-pie"], ""),
         (["-fsanitize=undefined"], ""),
         (["-fsanitize=address"], "libasan.so"),
-        (["-fsanitize=address", "-static-libasan"], ""),  # starts despite a preloaded library
+        (["-fsanitize=address", "-static-libasan"], ""),  # such a program starts although a library is preloaded
         (["-fsanitize=thread"], "libtsan.so"),
         (["-fsanitize=leak"], "liblsan.so"),
         (["-Wl,--dynamic-linker=/opt/stack/lib/ld.so"], "/opt/stack/lib/ld.so"),

@@ -111,7 +111,7 @@ def told(linkage: Linkage) -> list[Scored]:
 
 @pytest.fixture(params=["few", "many"])
 def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With "many", the engine treats few values like many: it compares part by part and drops rows in between."""
+    """With "many", make the engine treat few values like many: compare part by part, and drop rows after each part."""
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)

@@ -22,7 +22,8 @@ from tests.examples import examples
 from tests.places import UNIT
 
 BOUND_S = 0.020
-# maximum of function calls, including C functions; the worst sbatch submission here takes 72,000 (4 to 8 ms)
+# maximum number of function calls, including calls of C functions; the worst sbatch submission here takes 72,000 (4 to
+# 8 ms)
 CALLS = 100_000
 CORPUS = [path.read_bytes() for path in sorted((UNIT / "scripts").glob("*.sh"))]
 HEAD = "#!/bin/sh\n"

@@ -84,7 +84,7 @@ def story(decision: Decision, known: Record) -> Story:
 
 
 def shown(told: Story) -> str:
-    """Return all text of a story, as printed and as JSON."""
+    """Return all text of an explanation, as printed and as JSON."""
     out = Console(file=io.StringIO(), width=300, highlight=False, markup=False)
     explanation_console.show(out, told)
     assert isinstance(out.file, io.StringIO)

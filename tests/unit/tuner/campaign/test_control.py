@@ -128,7 +128,7 @@ def test_a_plan_of_every_kind_of_executor_submits_nothing(
 
 
 def test_a_plan_shows_the_maximum_and_the_expected_cost(site: Site) -> None:
-    """The campaign has two problems of 2 + 8 + 6 trials each, on 4 nodes."""
+    """The campaign has two problems on 4 nodes, each with 2 default, 8 search and 6 final trials."""
     changes: dict[str, Any] = {"executor": SLURM, "settings": {"script": True, "nodes": 4, "timeout_s": 600}}
     last = planned(site, **changes).splitlines()[-1]
     assert last.startswith("# p/1, p/2: at most 32 trials and 1.28 node-hours (give --trial-seconds")

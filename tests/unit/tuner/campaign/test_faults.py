@@ -356,7 +356,7 @@ def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: 
 def test_a_pruned_trial_is_a_lower_bound_and_not_a_measurement(
     site: Site, slurm: FakeSlurm
 ) -> None:  # SHAMan, defect 2
-    """Points of kind b take far longer than the default, and are also pruned in the initial design (defect 3)."""
+    """Points of `kind` b take far longer than the default, and are also pruned in the initial design (defect 3)."""
     slow = "case $FAKE_POINT in *b) sleep 20 ;; *c) sleep 0.1 ;; *) sleep 0.4 ;; esac"
     pruning = {"policy": "default", "settings": {"factor": 4.0}}
     search = {"method": "exhaustive", "budget": 5}

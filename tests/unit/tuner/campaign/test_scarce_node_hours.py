@@ -26,7 +26,7 @@ SCARCE = 0.8 * NEEDED
 
 @pytest.fixture(autouse=True)
 def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Set the time of each run, and return the times, which a test may change, by the problem's directory."""
+    """Give each run a fixed time. Return the times by the problem's directory; a test may change these times."""
     taken = {"p_1": 1.0, "p_2": 1.0}
     poll = LocalExecutor.poll
 

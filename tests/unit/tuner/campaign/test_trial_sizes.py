@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test records that apply only to jobs with as many processors and tasks per node as their trials had."""
+"""Test the restriction of records to the processors, tasks and memory per node that Slurm gave a campaign's trials."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test a campaign's second session, which follows all problems' first sessions, on new nodes, even if interrupted."""
+"""Test a campaign's second session: it follows all first sessions, gets new nodes, and survives interruptions."""
 
 from __future__ import annotations
 

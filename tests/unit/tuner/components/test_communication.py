@@ -109,7 +109,7 @@ def test_every_value_is_known_to_the_build_and_the_default_is_its_own(name: str)
 
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_no_offered_algorithm_gives_wrong_results(nonblocking: Path, ranks: int) -> None:
-    """The operation does not commute, because the library's choice of algorithm depends on that."""
+    """The program's reductions do not commute, because the library's choice of algorithm depends on commutativity."""
     for point in points("openmpi-nonblocking"):
         done = mpirun([nonblocking], environment("openmpi-nonblocking", **point), ranks)
         assert (done.returncode, done.stdout) == (0, ""), (point, done)

@@ -62,7 +62,8 @@ def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialR
     for line in result.output.stdout.splitlines():
         if found := re.match(r"(setting |key = )(\S+)(?: +value =)? +(\S*)", line):
             said["hint" if found[1] == "key = " else "setting"][found[2]] = found[3]
-    # the witness also reports hints, because ROMIO's report then does not reach standard output
+    # The witness captures standard output while a file is opened. Hints that ROMIO prints at that time are only in the
+    # witness's report.
     for opened in seen_in(directory):
         said["hint"] |= opened.hints or {}
     return result, said
@@ -238,7 +239,7 @@ OMPIO = {
 
 
 def with_ompio(site: Site, variable: str, value: int) -> Result:
-    """Run a campaign in which a variable that is added to ompio's seems to save 1.5 seconds."""
+    """Run a campaign of ompio with one more variable, which seems to save 1.5 seconds."""
     described = shipped("ompio")
     described["parameters"]["added"] = {"name": variable, "default": 0, "unset": 0, "values": [0, value]}
     site.write("components/ompio.yaml", yaml.safe_dump(described, sort_keys=False))
@@ -261,7 +262,7 @@ def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
     (proof,) = site.directory.rglob("proof-*/witness.jsonl")
     settings = [json.loads(line)["settings"] for line in proof.read_text().splitlines()]
     assert {one["io_ompio_max_aggregators_ratio"] for one in settings} == {"4"}
-    (proof.parent.parent / "proof-0002").mkdir()  # a proof with a benchmark, without the application
+    (proof.parent.parent / "proof-0002").mkdir()  # a proof that ran a benchmark instead of the application
     assert proofs_with_application(proof.parent.parent) == 1
 
 

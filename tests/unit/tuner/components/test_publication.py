@@ -21,7 +21,7 @@ from tests.unit.component_values import NEEDS, SHIPPED, component, definition, s
 
 
 class Proof:
-    """A fake runner that writes the file that the witness would write if these settings were in effect."""
+    """A fake runner of proofs. It writes the witness's file as if `settings` had been in effect."""
 
     def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
         self.directory = directory
@@ -207,7 +207,7 @@ def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> 
     assert set_by_us and all(is_allowed(variable) for variable in set_by_us)
 
 
-# variables that the plugin sends with their values, and that are treated as options
+# The plugin sends these variables with their values, not only their names, and they are treated as options.
 SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the key `touches` of a component: a list of names that occur in profiles."""
+"""Test a component's key `touches`, which lists the entries of profiles (such as mpi.io) that the component affects."""
 
 from __future__ import annotations
 

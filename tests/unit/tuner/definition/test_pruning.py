@@ -119,7 +119,7 @@ def test_without_stopped_runs_an_estimate_is_the_mean_or_median(values: list[flo
 
 
 def test_stopped_runs_do_not_lower_an_estimate() -> None:
-    """The Kaplan-Meier mean, computed by hand: runs of 1, 2 and 4 ended, one was stopped at 2: (1 + 2) / 4 + 4 / 2."""
+    """Runs of 1, 2 and 4 s ended, and one was stopped at 2 s: the Kaplan-Meier mean is (1 + 2) / 4 + 4 / 2 = 2.75 s."""
     runs = [(1.0, False), (2.0, False), (2.0, True), (4.0, False)]
     assert estimate_s(runs, "mean") == pytest.approx(2.75)
     assert estimate_s(runs, "quantile", 0.75) == 4.0

@@ -57,7 +57,7 @@ def test_too_little_or_impossible_data_is_refused(defaults: list[float], tuned: 
 
 
 def test_the_lower_bound_is_wrong_about_one_time_in_forty() -> None:
-    """For 5 pairs without any gain, the bound exceeds 0 in 2.5 % of campaigns; with n and 1.96, in 6 %."""
+    """For 5 pairs without any gain, the bound exceeds 0 in 2.5 % of campaigns; with 1.96 for Student's t, in 6 %."""
     rng = np.random.default_rng(1)
     samples = rng.lognormal(sigma=0.2, size=(3000, 2, 5))
     over = sum(paired_gain(list(defaults), list(tuned))[1] > 0 for defaults, tuned in samples)

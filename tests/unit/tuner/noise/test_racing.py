@@ -45,7 +45,7 @@ def test_a_run_hit_by_a_burst_does_not_condemn_its_point() -> None:
 
 
 def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
-    """For a while, all runs take 40 % longer. The best point, which is measured then, must still win."""
+    """For a while, all runs take 40 % longer. The best point must win although it is run only during that time."""
     rng, history = np.random.default_rng(2), []
     order = [at(int(index) % 8, (1, 2, 8)[int(index) // 8]) for index in rng.permutation(24)]
     for index, point in enumerate([*order[:12], at(5, 4), at(5, 4), *order[12:], at(1, 4), at(1, 4)]):
@@ -58,7 +58,7 @@ def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
 
 
 def test_a_point_that_may_no_longer_be_the_best_gets_no_more_runs() -> None:
-    """In the last share of the budget, points near the best are repeated; the runs of a point are spread over time."""
+    """In the last fifth of the budget, racing repeats several points; nearly all are better than the median point."""
     history = campaign("racing", 4)
     late = history[int(BUDGET * 0.8) :]
     seen = {SPACE.key(one.point) for one in history[: int(BUDGET * 0.8)]}
@@ -75,9 +75,9 @@ def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
 
 
 def race_that_agrees(new: int) -> tuple[list[Evaluation], Parametrization | None]:
-    """Return the runs and the next point of a race in which three repetitions took the same time as before.
+    """Return a race's runs and next point, if three repetitions took exactly as long as the first run of their points.
 
-    `new` points of the search follow. The race begins with the 20th run.
+    The repetitions begin after 20 runs of different points. Afterwards, `new` further points are run once.
     """
     rng = np.random.default_rng(5)
     history = [Evaluation(point, noisy(point, rng)) for point in SPACE.points[:20]]
@@ -252,7 +252,7 @@ def test_a_run_under_way_narrows_the_posterior_as_its_result_would() -> None:
 
 
 def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
-    """All other points are similar: the point with the two runs is 70 of their standard deviations away."""
+    """All other points are similar; the point with the two runs is 70 standard deviations of the others away."""
     rng = np.random.default_rng(6)
     values = 20 * np.exp(rng.normal(0, 0.01, len(SPACE.points) + 1))
     values[[7, -1]] = 10.1, 9.9

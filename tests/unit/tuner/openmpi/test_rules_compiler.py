@@ -90,7 +90,7 @@ def any_size(_: str) -> st.SearchStrategy[int]:
 
 
 def measured_size(collective: str) -> st.SearchStrategy[int]:
-    """Return sizes that a campaign may measure: not 0, and multiples of a float if the collective sums."""
+    """Return sizes in bytes that a campaign may measure: not 0, and multiples of 4 (a float) if the collective sums."""
     step = 4 if CATALOGUE[collective].sums else 1
     return st.integers(1, (1 << 21) // step).map(lambda count: count * step)
 
@@ -121,7 +121,7 @@ def tables(
 
 
 def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
-    """Return the algorithm that the table has at the next smaller measured size, or that of the built-in rules."""
+    """Return the table's algorithm at the largest measured size up to `size`, or that of the built-in rules."""
     shapes = table.get(name, {})
     rows = shapes.get(Shape(ranks, nodes), shapes.get(Shape(ranks), ()))
     below = [row for row in rows if row.size <= size]

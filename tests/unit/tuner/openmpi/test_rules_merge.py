@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test a second campaign for the cluster, which takes over the first one's rules: one proved file contains both."""
+"""Test that a cluster's second campaign takes over the rules of the first, and that one proved file contains both."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(config: dict[str, Any] | None = None, **settings: Any) -> CollectivesCo
 
 
 class Cluster:
-    """A database, a directory for artifacts, and a clock. Campaigns on this cluster consist only of results."""
+    """A cluster: a database, a directory for artifacts, and a clock. Its campaigns have results without any trials."""
 
     def __init__(self, place: Path) -> None:
         self.directory = place / "artifacts"

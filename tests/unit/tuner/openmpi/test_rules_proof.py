@@ -72,7 +72,7 @@ def _own_entry_only(text: str) -> Rules:
 
 
 def _exclusive(text: str) -> Rules:
-    """Return the rules of a hypothetical reader that starts each rule one byte later."""
+    """Return the rules of a hypothetical reader that starts and ends each rule's range of sizes one byte later."""
 
     def later(comm: CommRule) -> CommRule:
         rows = [dataclasses.replace(row, low=row.low + (row.low > 0), high=row.high + 1) for row in comm.rows]

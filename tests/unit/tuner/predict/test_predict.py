@@ -29,7 +29,7 @@ BEST: Parametrization = {"cb": "disable", "buffer": 8}
 
 
 def seconds(configuration: Mapping[str, float], point: Parametrization) -> float:
-    """Return the run time on an invented file system, where `disable`, large buffers, and up to 4 nodes are fast."""
+    """Return the run time on an invented file system, where `disable`, large buffers and more nodes (up to 4) help."""
     way = {"automatic": 1.0, "enable": 0.6, "disable": 1.5}[str(point["cb"])]
     rate = 100 * math.pow(min(configuration["nodes"], 4), 0.7) * way
     return configuration["volume"] / (rate * (1 + 0.2 * math.log2(float(point["buffer"]))))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes many short calls that the witness counts together. Every 32nd call waits, as in a file with read-ahead. Prints
-// the time that the witness counted, in thousandths of the real time.
+// Simulates many short calls. The witness times only some of these calls. Every 32nd call is long, as in reads of a
+// file with read-ahead. For each position of the long call, prints the time that the witness estimates, in thousandths
+// of the real time, and its estimate of the bytes, at one byte per call.
 #include <stdio.h>
 #include <string.h>
 

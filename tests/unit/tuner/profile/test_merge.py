@@ -116,7 +116,7 @@ def test_threads_compute_on_the_processors_they_have(threads: int, processors: i
 def test_threads_compute_no_longer_than_the_process_runs() -> None:
     found = merge([report(cpu=160 * S, main_cpu=8 * S, processors=16)])
     assert found.shares == pytest.approx({"threads": 10 / 160, "compute": 150 / 160})
-    # main_cpu exceeds cpu, as it may, because the clocks are read one after the other
+    # main_cpu may exceed cpu, because the two clocks are read one after the other
     assert "threads" not in merge([report(main_cpu=9 * S, threads=2)]).shares
 
 

@@ -17,7 +17,7 @@ def mix(*programs: str, comms: tuple[tuple[int, ...], ...] = ()) -> Mix:
 
 
 def ring(steps: int, *, last: str = "barrier c=0") -> Mix:
-    """Return a mix of three ranks that shift data in a ring: `steps` steps with an allreduce, and as many without."""
+    """Return a mix of three ranks that shift data in a ring: `steps` steps with an allreduce, then as many without."""
     programs = []
     for rank in WORLD:
         right, left = (rank + 1) % 3, (rank + 2) % 3

@@ -44,7 +44,7 @@ def test_collectives_have_their_sizes_and_elements(tmp_path: Path) -> None:
     assert lines(mix) == [
         "bcast c=0 p=1 n=80 e=8",
         "allreduce c=0 n=16 e=16",
-        "iallreduce c=0 n=12 q=0",  # an impossible size, since it is not a multiple of the element's size
+        "iallreduce c=0 n=12 q=0",  # no e=, because 12 bytes is not a multiple of the element's size
         "wait q=0",
         "gather c=0 p=0 n=4 e=4",
         "alltoall c=0 n=100",
@@ -177,7 +177,7 @@ def test_null_ranks_and_calls_other_than_communication_are_left_out(tmp_path: Pa
     )
     (first, last) = expand(mix.programs[0])
     assert (first.text, last.text) == ("barrier c=0", "barrier c=0")
-    # There are four gaps of 90 us between the calls, and the write took 1000 us.
+    # There are three gaps of 90 us between the calls, and the write took 1000 us.
     assert 2 * last.gap_us == pytest.approx(90 + 90 + 90 + 1000)
     assert mix.left_out == {"put": 2}, "the puts are left out, and the replay waits instead"
 

@@ -176,9 +176,9 @@ def test_roulette_weights_fall_with_the_value_and_leave_the_worst_a_chance() -> 
 
 
 def test_a_tournament_takes_the_best_of_two_pools() -> None:
-    """If each pool has half of the points, the best is always a parent and the worst never.
+    """If each of the pools has half of the points, the best point is always a parent, and the worst point never is.
 
-    With pools of one, all can be.
+    If each pool has only one point, any point can be a parent.
     """
     values = np.array([4.0, 1.0, 3.0, 2.0])
     half, lottery = genetic.Settings(pool=9), genetic.Settings(pool=1)

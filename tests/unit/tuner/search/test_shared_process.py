@@ -21,7 +21,7 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 1}
 def ratio(point: Mapping[str, int | float | str], size: float) -> float:
     """Return the relative run time.
 
-    Algorithm 3 is best, with segments that grow with the size; others ignore segments.
+    Algorithm 3 is best, and its best segment grows with the size; the other algorithms ignore the segment.
     """
     if point["algorithm"] != 3:
         return 1.0 + 0.1 * int(point["algorithm"])

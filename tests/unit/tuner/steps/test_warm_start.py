@@ -130,7 +130,8 @@ DEFAULT: Parametrization = {"size": 0, "n": 2, "kind": "a"}
     ("point", "expected"),
     [
         ({"size": 4, "n": 3, "kind": "b"}, {"size": 4, "n": 3, "kind": "b"}),
-        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # 16 is the nearest by ratio
+        # of the grid's sizes, 16 is nearest to 30 by ratio
+        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),
         ({"size": 4, "kind": "b", "gone": 7}, {"size": 4, "n": 2, "kind": "b"}),
         ({"size": 4, "n": 1, "kind": "c"}, None),
         ({"size": "large", "n": 1, "kind": "a"}, None),

@@ -268,9 +268,9 @@ def test_a_campaign_finds_what_helps_together_and_promises_the_gain_of_that(toge
 
 @pytest.mark.slow
 def test_a_record_has_the_conditions_of_its_own_settings_only(together: Site) -> None:
-    """`b` depends on the number of nodes.
+    """The record has settings of `a` only, although `b` depends on the number of nodes.
 
-    Otherwise a job that does not state its number of nodes would not get the settings of `a`.
+    With a condition on the number of nodes, the record would not apply to jobs that do not state this number.
     """
     number = begun(together, {**campaign(), "settings": components(a={"level": [2]}, b={"level": [3]})})
     (record,) = together.run(number)
@@ -356,7 +356,7 @@ def test_a_winner_that_had_no_effect_when_it_was_run_again_gets_no_record(
     ("a", "b", "more", "says"),
     [
         ({"nodes": 4}, {"nodes": 8}, {}, "a and b are for different jobs, nodes 4 and 8: "),
-        # b has the number of nodes in the script
+        # b states no number of nodes, so the number in the script counts
         ({"nodes": 4}, {}, {}, "a and b are for different jobs, nodes 4 and 2: "),
         ({"tasks_per_node": 4}, {"tasks_per_node": 2}, {"nodes": 2}, "a and b are for different jobs, tasks_per_node"),
         ({"nodes": 4}, {"nodes": 4}, {"nodes": 2}, "the campaign and a are for different jobs, nodes 2 and 4: "),

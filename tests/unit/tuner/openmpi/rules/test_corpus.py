@@ -15,7 +15,7 @@ from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, failing, golden
 
 OUTCOMES = golden()
 RELEASES = tuple(OUTCOMES["tuned"]["a rule"])
-SIZE_SHOWN = 2**31  # han prints sizes as C ints
+SIZE_SHOWN = 2**31  # han prints sizes as C ints, which cannot represent this size or greater ones
 
 
 def test_the_corpus_has_an_outcome_for_each_case_and_release() -> None:
@@ -61,5 +61,6 @@ def rows_of_han(name: str, release: str) -> list[list[Any]] | None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_files_for_han_are_read_as_the_real_release_reads_them(release: str) -> None:
     outcomes = {name: OUTCOMES["han"][name][release] for name in HAN_CASES}
-    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # han prints the first, but never uses it
+    # han prints both entries of the collective, but never uses the first
+    outcomes["a collective twice"] = outcomes["a collective twice"][1:]
     assert {name: rows_of_han(name, release) for name in HAN_CASES} == outcomes

@@ -157,7 +157,8 @@ def test_no_bytes_make_a_reader_fail_otherwise_than_by_dropping(data: bytes) -> 
             assert isinstance(read(data, family, binary).rules, dict)
 
 
-# A reference for the ranges: the algorithm of releases up to 5.0, which goes through the entries in order.
+# The reference for the next test: releases up to 5.0 go through the entries in order, and stop at the first that is too
+# large.
 def walk(keys: Sequence[int], actual: int) -> int:
     best = 0
     for number, key in enumerate(keys):
