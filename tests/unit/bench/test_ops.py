@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the simulated productions and the database of `make bench-ops`."""
+"""Test two parts of `make bench-ops`: the simulated jobs in production, and the database with logged decisions."""
 
 from __future__ import annotations
 

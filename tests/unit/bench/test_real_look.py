@@ -41,7 +41,7 @@ class Program:
 
 
 def settings(*names: str) -> list[Tried]:
-    """Return settings to try; the name `a/x` means that component a sets the variable x."""
+    """Return settings to try: for each name such as `a/x`, a setting of component a that sets the variable x to 1."""
     return [Tried(name.split("/")[0], name, {name.split("/")[1]: "1"}) for name in names]
 
 
@@ -200,7 +200,7 @@ def test_a_component_whose_settings_the_script_sets_itself_is_not_tried() -> Non
 
 
 class Points:
-    """A fake cluster on which a program is profiled and the settings to try are listed."""
+    """A fake cluster that answers commands to profile a program and to list the settings to try."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}

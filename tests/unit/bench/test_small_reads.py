@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how landscapes of small reads are scheduled and stored, without measuring any."""
+"""Test how measurements of small reads are scheduled, and how landscapes are stored, without real measurements."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_racing_and_static_recommend_a_narrow_optimum_of_any_width(width: int, g
 
 
 def test_the_timed_ask_uses_the_model() -> None:
-    # the model predicts 2,000 points; an ask in the initial design takes far less
+    # an ask takes this long only if the model predicts 2,000 points; in the initial design, an ask takes far less
     assert tuner.ask_ms(questions=1) > 0.5
 
 

@@ -28,7 +28,7 @@ from tests.web.site import free_port
 
 COMMAND = Path(sys.executable).with_name("reprise")
 SHADOWS = ("database", "matcher", "numpy", "reprise", "sqlite3", "templates", "tuner", "uvicorn", "web", "yaml")
-# Matches lines of shipped files that start Python.
+# Matches lines that start Python, in the files that are shipped.
 STARTS_PYTHON = re.compile(r"^(?!\s*(?:#|--|//)).*\b(?:python3?|PYTHON)\b.*$", re.MULTILINE)
 
 

@@ -36,7 +36,7 @@ def make_all(queue: Queue) -> None:
 
 @pytest.fixture
 def room_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function that limits the queue to `count` entries without text, made or unmade."""
+    """Return a function that limits the queue to the size of `count` entries without text."""
 
     def leave(count: int) -> None:
         monkeypatch.setattr(pending_writes, "BACKLOG_BYTES", count * ENTRY_BYTES)
@@ -175,7 +175,7 @@ def test_two_threads_neither_lose_nor_repeat_nor_reorder_entries() -> None:
             queue.new.wait(0.001)
             queue.take_lines()
             entries = queue.begin(7)
-            left = entries[-1:] if len(wrote) % 3 else []  # the last entry fails and is tried again
+            left = entries[-1:] if len(wrote) % 3 else []  # as if writing the last entry failed
             wrote.extend(entry.line for entry in entries[: len(entries) - len(left)])
             queue.settle(left)
             if left:

@@ -73,7 +73,7 @@ def set_aside(daemon: Daemon, number: int) -> str:
 
 
 def jobs(daemon: Daemon, count: int, given_s: float, held_out_s: float, first: int = 1) -> Counter[str]:
-    """Run `count` jobs one after the other, and return the number of each verdict."""
+    """Run `count` jobs one after the other, and return how many jobs got each verdict."""
     verdicts: Counter[str] = Counter()
     for number in range(first, first + count):
         reply = daemon.ask(request())

@@ -184,7 +184,8 @@ def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Da
     told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
     assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
     wait_for("the reported program", lambda: "told_at" in stored(daemon, first))
-    for _ in range(2):  # from memory or from the database; a decision waits only briefly for the database
+    # The identity comes from memory or from the database. A decision waits only briefly for the database.
+    for _ in range(2):
         wait_for("the identity of the program", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
         second = daemon.ask(asked)["id"]
         for found in (stored(daemon, first), stored(daemon, second)):

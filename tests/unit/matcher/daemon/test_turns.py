@@ -95,7 +95,7 @@ def test_cancelled_work_leaves_threads_to_others() -> None:
         for _ in range(3):
             held = [asyncio.create_task(threads.run(MALLORY, hangs.wait)) for _ in range(4)]
             await asyncio.sleep(0)
-            held[0].cancel()  # its work continues in the thread, and the next task gets a turn
+            held[0].cancel()  # the thread still runs the canceled task's work
             await asyncio.sleep(0)
             for one in held:
                 one.cancel()

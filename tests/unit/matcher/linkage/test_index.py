@@ -213,7 +213,7 @@ def test_a_linkage_does_not_wait_for_a_change() -> None:
 
 
 def test_a_job_similar_to_all_records_is_still_linked_in_order() -> None:
-    """All 5,000 records tie: more than the engine compares exactly to find the nearest."""
+    """All 5,000 records have the same score, and the engine compares fewer records than that exactly."""
     job = JobMetadata("alice", nodes=2)
     records = [LinkableRecord(number, job, float(number % 7), 0.1) for number in range(5000)]
     engine = Engine(load("thesis"), records, cluster_nodes=5, timezone="UTC")

@@ -70,7 +70,7 @@ JOBS = st.builds(
 
 @st.composite
 def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
-    """Draw a job that differs from `job`: each text is edited, options change, and so may the time or a size."""
+    """Draw a job that differs from `job`: texts and options differ, and sometimes the time or a size."""
     changes: dict[str, Any] = {}
     for name in ("job_name", "program", "path", "directory"):
         text = getattr(job, name)

@@ -97,7 +97,7 @@ def test_nodes_are_known_only_where_the_option_leaves_no_choice(text: str, nodes
         ("--ntasks-per-node=3", (None, None, 3)),
         ("-N 2 -n 3", (2, 3, None)),
         ("-N 2 -n 3 --ntasks-per-node=2", (2, 3, None)),
-        ("-N 2 -n 4 --ntasks-per-node=3", (2, 4, None)),  # the nodes may get 3 tasks and 1 task
+        ("-N 2 -n 4 --ntasks-per-node=3", (2, 4, None)),  # one node may get 3 tasks and the other 1
         ("-N 3 -n 2", (2, 2, 1)),  # Slurm lowers the node count to the task count
         ("-N 2-4 -n 8", (None, 8, None)),
     ],

@@ -172,7 +172,7 @@ FAR = "#!/bin/bash\n#SBATCH --job-name=o{0}\n#SBATCH --nodes=1\nsrun /opt/other{
 
 @pytest.mark.parametrize("given", [True, False])
 def test_the_rank_of_another_users_record_is_not_revealed(given: bool) -> None:
-    """The rank among many records of the user's own would reveal the similarity as a score would."""
+    """A rank among many records of bob's own would reveal how similar alice's record is, as a score would."""
     script = Script("/home/bob/job.sh", SCRIPT)
     submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/bob", {}, (), script)
     question = Question(submission, "bob", 1001, "submit", "on", 1.7e9)

@@ -284,7 +284,7 @@ def test_a_new_attempt_at_a_trial_has_a_directory_separate_from_the_old_attempts
         dies("started", 4)(patch)
         assert site.killed(campaign, slurm=slurm.commands(), sleep=quickly) == -signal.SIGKILL
     for path in slurm.directory.iterdir():
-        (path / "name").write_text("forgotten")  # Slurm has forgotten its jobs, and no result exists yet
+        (path / "name").write_text("forgotten")  # as if Slurm had forgotten its jobs
     result = next((site.directory / "work").glob("*/one/0003")) / "result"
     wait = time.monotonic() + 20
     while not result.exists() and time.monotonic() < wait:

@@ -84,7 +84,7 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
     with pytest.raises(CampaignFailedError):
         site.run(begun(site, 2 * SCARCE))
     given = site.definition(search=SEARCH, budget={"node_hours": 2 * SCARCE})
-    del given["component"]  # the option --component names the components instead
+    del given["component"]  # the option --component names the components
     (site.directory / "components/other.yaml").write_text(fake_component.FILE.replace("name: fake", "name: other"))
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(given))

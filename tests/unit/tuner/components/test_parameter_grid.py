@@ -168,7 +168,7 @@ def test_a_job_of_unknown_size_is_refused_if_the_component_needs_the_size() -> N
     ("options", "settings", "refused"),
     [
         ("-N 2 -n 7", {}, True),
-        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would compute 3.5 tasks per node
+        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # 7 tasks on 2 nodes, which is 3.5 per node
         ("-N 2 -n 8", {}, False),
         ("-N 2 --ntasks-per-node=7", {}, False),
         ("-N 2", {}, False),  # the number of tasks becomes known in the trials

@@ -55,7 +55,7 @@ def test_the_default_is_a_point_of_every_space() -> None:
         ("bcast", 65536, (3, 65536, 512), (3, 0, 4)),
         ("bcast", 65536, (3, 32768, 512), (3, 32768, 4)),
         ("bcast", 65536, (4, 32768, 512), (4, 32768, 4)),
-        ("bcast", 65536, (4, 40000, 512), (3, 40000, 4)),  # half of the message is smaller than one segment
+        ("bcast", 65536, (4, 40000, 512), (3, 40000, 4)),  # a segment is larger than half of the message
         ("bcast", 65536, (4, 65536, 512), (3, 0, 4)),
         ("bcast", 1, (4, 0, 512), (3, 0, 4)),
         ("bcast", 65536, (8, 32768, 512), (8, 0, 4)),
