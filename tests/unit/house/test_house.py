@@ -140,7 +140,7 @@ LAYERS = [
 
 
 def rooms(contract: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Return each room of a contract, with the rooms that it must not import."""
+    """Return each room of an import-linter contract, with the rooms that this room must not import."""
     found: list[tuple[str, list[str]]] = []
     above: list[str] = []
     for layer in contract["layers"]:

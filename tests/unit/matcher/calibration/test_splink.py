@@ -35,7 +35,7 @@ def comparison(name: str, start_matched: list[float], start_others: list[float])
 
 def splinks(levels: Levels, starts: list[tuple[list[float], list[float]]]) -> Any:
     """Return Splink's model, trained by EM on two tables; row n of one table is paired with row n of the other."""
-    import pyarrow  # imported late, because quick runs leave out this test
+    import pyarrow  # imported only here, because quick runs skip this test
     from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 
     numbers = np.arange(len(levels))

@@ -26,7 +26,7 @@ PATH = "/nowhere/a.out"
 
 
 def job_programs_of(put: list[Unmade]) -> JobPrograms:
-    """Return the `JobPrograms` of a daemon whose model compares program files. It appends journal entries to `put`."""
+    """Return the `JobPrograms` of a daemon whose model compares program files. Its journal entries go to `put`."""
     model = SimpleNamespace(compares_program_files=True)
     config = SimpleNamespace(matcher=SimpleNamespace(identity=True), database=SimpleNamespace(path="/nowhere/db"))
     basis: Any = SimpleNamespace(config=config, knowledge=SimpleNamespace(engine=SimpleNamespace(model=model)))

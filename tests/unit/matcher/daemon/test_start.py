@@ -29,7 +29,7 @@ RECORDS = 60
 
 
 def various(rng: random.Random) -> Iterator[Record]:
-    """Yield records with ties (few distinct jobs); some are retired, unreadable, or for the whole cluster."""
+    """Yield records of few distinct jobs, so that matches tie. Some are retired, unreadable, or cluster-wide."""
     for number in range(RECORDS):
         options = {"steps": (str(rng.randrange(3)),), "size": ("64", "32")[: rng.randrange(3)]}
         metadata = job(rng.choice(["alice", "bob"])).to_json() | {"options": options, "nodes": rng.choice([2, 4])}

@@ -490,7 +490,7 @@ def third(site: Site, what: str) -> str:
 
 
 def interrupting(site: Site, file: Path, *signals: signal.Signals, ignoring: str = "") -> tuple[int, str]:
-    """Run `reprise tune run` until the third trial, send it signals, and return its exit status and its messages.
+    """Run `reprise tune run`, signal the command in the third trial, and return the command's exit status and messages.
 
     The command starts with the signal handling of a terminal, except that it ignores the signal `ignoring`.
     """
