@@ -28,7 +28,8 @@ def test_the_last_entry_that_is_not_larger_decides() -> None:
 def test_names_and_algorithms_are_known_from_5_0_on() -> None:
     data = b"1 7 1 global_communicator 1 1 1 0 han @simple"
     assert read(data, True, HAN) == {("bcast", LEVELS[2]): [HanEntry(1, [HanRow(0, "han", 2)])]}
-    assert read(data, False, {}) == {("bcast", LEVELS[1]): [HanEntry(1, [])]}  # 4.1 reads the number after the name
+    # 4.1 skips the unknown name, and reads the next number as the level
+    assert read(data, False, {}) == {("bcast", LEVELS[1]): [HanEntry(1, [])]}
 
 
 @pytest.mark.parametrize(
