@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the benefit of calibration for its table in the documentation (`python -m bench.calibration`).
+"""Measure the benefit of calibration (`python -m bench.calibration`), for docs/explanation/calibration.md.
 
 The benchmark takes about 6 minutes and prints one JSON object per line.
 """

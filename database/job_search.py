@@ -211,11 +211,11 @@ class Jobs(Store):
         return given, held_out
 
     def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
-        """Return classes of jobs whose newest decision found no similar record, in descending order of node-hours.
+        """Return the classes of jobs in which the newest decision found no similar record, by descending node-hours.
 
         The jobs of a class have the same user, program (else job name) and number of nodes. Jobs that started at
         `since` (Unix seconds) or later count, even if they got settings for the whole cluster. Decisions whose reason
-        begins with `refused` do not count, because they did not compare any record.
+        begins with `refused` do not count, because no record was compared for them.
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]

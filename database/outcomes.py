@@ -111,7 +111,7 @@ class Outcomes(Store):
             return known.id
 
     def report_step(self, outcome: Outcome) -> int:
-        """Store how many of the settings' variables a job's first step had in the row of the run; return the row's id.
+        """Record, in the run's row, how many of the settings' variables the job's first step had; return the row's id.
 
         If there is no row yet, for example for a job without a batch step, `outcome` is added as a new row.
         """

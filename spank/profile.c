@@ -17,8 +17,9 @@
 #include "preload.h"
 #include "printable.h"
 
-// True if the user wants a profile of this step. The batch step of a job inherits the user's variable from the
-// environment and passes it on. Other steps have the carried variable, or their srun was given the option.
+// True if the user wants a profile of this step. The batch step of a job reads the user's variable, OPTION_TWIN, and
+// then sets PROFILE_WISH for the other steps of the job. The other steps find PROFILE_WISH, or their srun has the
+// option.
 static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
 {
     bool ignored = false;

@@ -30,8 +30,8 @@ enum {
 // Streams of random numbers. Known solutions use stream KNOWN and the following streams.
 enum { DISTANCE, VALUE, KNOWN = VALUE + DISTANCES };
 
-// Ratio of a diagonal element to the sum of the other magnitudes in its row. With this ratio, the residual after 25
-// steps is about 1e-14 of b.
+// Ratio of a diagonal element to the sum of the other magnitudes in its row. With this ratio, the norm of the residual
+// after 25 steps is about 1e-14 times the norm of b.
 static const double DOMINANCE = 1.1;
 static const double RESIDUAL_MAX = 1e-10;
 static const double ERROR_MAX = 1e-9;

@@ -22,7 +22,7 @@ class Allowance:
         self._most = most
         self._per_s = per_s
         self._clock = clock
-        # the amount that was left at a time, by uid; the most recently used bucket comes last
+        # {uid: (amount left, time at which this amount was computed)}; the most recently used bucket comes last
         self._left: dict[int, tuple[float, float]] = {}
 
     def left(self, uid: int) -> float:

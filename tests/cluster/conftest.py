@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """Return the root directory of the system that clusters run: this machine's, or another in `tests/matrix/`."""
+    """Return the root directory of the system that clusters run: this machine's. `tests/matrix/` overrides this."""
     return Path("/")
 
 

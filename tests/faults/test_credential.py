@@ -24,7 +24,7 @@ NOBODY = 65534
 @pytest.fixture
 def tcp(munged: Munged, job: Job) -> Iterator[TcpDaemon]:
     with TcpDaemon(munged, APPLY).listening() as listening:
-        job.settings = listening.settings  # the socket of the first endpoint does not exist
+        job.settings = listening.settings  # the stub's own endpoint comes first, but its socket does not exist
         job.deadline_ms = 1000
         yield listening
 

@@ -33,7 +33,7 @@ def load(text: str) -> Any:
 
 
 def _values(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """Return the number of nodes below `node`, plus one; an alias inside the anchor that it names adds nothing."""
+    """Return the number of nodes in the tree at `node`, with aliases expanded; a recursive alias counts as 0."""
     if id(node) not in known:
         known[id(node)] = 0
         below: list[yaml.Node] = []

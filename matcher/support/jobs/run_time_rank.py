@@ -28,10 +28,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the job, with its run time in seconds, its success, and the shares of other jobs that took longer.
+    """A run of the job: its run time in seconds, whether it succeeded, and which fraction of other jobs took longer.
 
-    There is one share of jobs that got the settings, and one of held-out jobs; a share is None if there are no jobs of
-    its kind. A job that took equally long counts half.
+    The fraction is computed separately for jobs that got the settings and for held-out jobs; it is None if there are no
+    such jobs. A job that took equally long counts as half a job.
     """
 
     elapsed_s: float

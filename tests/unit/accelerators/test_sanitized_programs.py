@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that programs with a sanitizer start with preloaded libraries, given the option that the plugin sets."""
+"""Test that programs with a sanitizer can start with preloaded libraries if ASAN_OPTIONS is set as by the plugin."""
 
 from __future__ import annotations
 
