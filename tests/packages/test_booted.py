@@ -127,7 +127,7 @@ def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end
 
         host.run("mkdir -p /etc/slurm && cp /usr/share/reprise/plugstack.conf /etc/slurm/plugstack.conf")
         said = host.run("apt-get -q remove -y reprise reprise-plugin reprise-tools")
-        assert "/etc/slurm/plugstack.conf names spank_reprise.so" in said
+        assert "/etc/slurm/plugstack.conf loads spank_reprise.so" in said
         assert host.run("pgrep -u reprise -a", check=False) == ""
         assert not host.path(SOCKET).exists()
         assert host.run("systemctl list-units --no-legend --plain 'reprise*'") == ""
