@@ -172,8 +172,10 @@ def _settings(model: type[BaseModel], line: Any) -> Iterator[str]:
             yield f".SS {escaped(line(table.names))}"
             yield _prose(table.about)
         for setting in table.settings:
+            default = f"default {setting.default}" if setting.default else "required"
+            words = f"; one of {setting.words}" if setting.words else ""
             yield ".TP"
-            yield f"\\fB{escaped(setting.name)}\\fR ({escaped(setting.value)})"
+            yield f"\\fB{escaped(setting.name)}\\fR ({escaped(default + words)})"
             yield escaped(setting.meaning) or "\\&"
 
 

@@ -29,10 +29,11 @@ line](installation.md#arguments-of-the-plugstack-line).
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its name, its default and possible words, and its meaning."""
+    """One setting: its name, its default ("" if it is required), the words that it may have, and its meaning."""
 
     name: str
-    value: str
+    default: str
+    words: str
     meaning: str
 
 
@@ -55,10 +56,9 @@ def tables(model: type[BaseModel], above: Sequence[str] = ()) -> Iterator[Table]
             inner.append((name, table))
             continue
         default = field.get_default(call_default_factory=True)
-        value = "required" if default is PydanticUndefined else f"default {_shown(default)}"
-        allowed = ", ".join(_words(schema["properties"][name], schema))
-        value += f"; one of {allowed}" if allowed else ""
-        settings.append(Setting(name, value, (field.description or "").strip()))
+        shown = "" if default is PydanticUndefined else _shown(default)
+        words = ", ".join(_words(schema["properties"][name], schema))
+        settings.append(Setting(name, shown, words, (field.description or "").strip()))
     yield Table(above, model.__doc__ or "", settings)
     for name, table in inner:
         yield from tables(table, (*above, name))
@@ -73,9 +73,9 @@ def page() -> str:
         lines += [f"## {'.'.join(table.names)}", "", *table.about.split("\n\n")[0].split("\n"), ""]
         lines += ["| setting | default | meaning |", "|---|---|---|"]
         for setting in table.settings:
-            default, _, words = setting.value.removeprefix("default ").partition("; ")
+            words = f"; one of {setting.words}" if setting.words else ""
             meaning = " ".join(setting.meaning.split()).replace("|", "\\|")
-            lines.append(f"| `{setting.name}` | `{default}`{f'; {words}' if words else ''} | {meaning} |")
+            lines.append(f"| `{setting.name}` | `{setting.default or 'required'}`{words} | {meaning} |")
         lines.append("")
     return "\n".join(lines)
 
