@@ -385,9 +385,11 @@ $(SITE_MAKER)/.ready: requirements-docs.lock
 	@$(SITE_MAKER)/bin/pip install $(LOCKED) --requirement requirements-docs.lock
 	@touch $@
 
+# The output goes to a file, because --strict ignores all warnings if --quiet is given.
 .PHONY: docs-site
 docs-site: $(SITE_MAKER)/.ready ## make the site of the documentation, build/site/index.html (or SITE=DIRECTORY); fails on a broken link
-	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs --quiet build --strict --site-dir "$(abspath $(SITE))"
+	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs build --strict --site-dir "$(abspath $(SITE))" > "$(SITE).log" 2>&1 || \
+	  { grep -v "^INFO" "$(SITE).log" >&2; exit 1; }
 
 .PHONY: docs-evaluation
 docs-evaluation: deps-python $(VENV)/.ready ## regenerate docs/reference/evaluation-tables.md and its summary (half a minute)

@@ -41,30 +41,28 @@ def _indented(markdown: str) -> str:
     mkdocs requires both. On GitHub, contents may be indented by the marker's width, and no empty line is necessary.
     """
     lines: list[str] = []
-    width, fence, has_paragraphs = 0, "", False
+    width, in_code, has_paragraphs = 0, False, False
     for line in markdown.splitlines():
         indent = len(line) - len(line.lstrip())
-        if not fence and line.strip() and indent < width:
+        if not in_code and line.strip() and indent < width:
             width = 0
         if width and line.strip():
             line = " " * (4 - width) + line
         has_paragraphs = has_paragraphs or (bool(width) and not line.strip())
-        if not fence and (marker := re.match(r"(- |\d\. )", line)):
+        if not in_code and (marker := re.match(r"(- |\d\. )", line)):
             if has_paragraphs and lines and lines[-1].strip():
                 lines.append("")
             width, has_paragraphs = len(marker[0]), False
-        if opened := re.match(r"\s*(```+)", line):
-            fence = "" if fence else opened[1]
+        if re.match(r"\s*```", line):
+            in_code = not in_code
         lines.append(line)
     return "\n".join(lines)
 
 
 def _contents(config: MkDocsConfig, kind: str) -> list[str]:
-    """Return the pages of one kind in the order of the links in docs/index.md, then all other pages by name."""
+    """Return the pages of one kind in the order of the links in docs/index.md; mkdocs reports a page without a link."""
     index = (Path(config.docs_dir) / "index.md").read_text(encoding="utf-8")
-    linked = list(dict.fromkeys(re.findall(rf"\(({kind}/[a-z-]+\.md)\)", index)))
-    there = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir, kind).glob("*.md"))
-    return [page for page in linked if page in there] + [page for page in there if page not in linked]
+    return list(dict.fromkeys(re.findall(rf"\(({kind}/[a-z-]+\.md)\)", index)))
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

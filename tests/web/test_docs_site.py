@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -62,6 +63,31 @@ def site(directory: Path) -> dict[Path, Parsed]:
     """Return the site's pages, keyed by path relative to the site's directory."""
     pages = {path.relative_to(directory): Parsed(path) for path in directory.rglob("*.html")}
     return {path: parsed for path, parsed in pages.items() if path.name != "404.html"}
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "said"),
+    [
+        ("user.md", "[x](none.md)", "how-to/none.md"),
+        ("user.md", "[x](remove.md#nowhere)", "nowhere"),
+        ("stray.md", "# A page without a link from the index", "how-to/stray.md"),
+    ],
+)
+def test_a_broken_link_or_a_page_without_a_link_fails(
+    directory: Path, tmp_path: Path, page: str, text: str, said: str
+) -> None:
+    assert directory.is_dir()  # so that the generator is installed
+    for name in ("docs", "etc", "tools"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("Makefile", "mkdocs.yml", "requirements-docs.lock", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
+        shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / "build").mkdir()
+    with (tmp_path / "docs/how-to" / page).open("a") as changed:
+        changed.write(f"\n{text}\n")
+    command = ["make", "--silent", "docs-site", f"SITE_MAKER={ROOT / 'build/docs-site'}"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert said in made.stderr
 
 
 def test_every_page_of_the_documentation_is_in_the_site(site: dict[Path, Parsed]) -> None:

@@ -21,6 +21,7 @@ from reprise.matcher.submission.stored_metadata import VALUE_LIMIT
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, MODULE_LIMIT, SCRIPT_LIMIT, TEXT_LIMIT
 from reprise.matcher.submission.work_limit import WORK_LIMIT
 from reprise.tuner.definition.campaign_definition import check
+from tests.markdown import anchors
 from tests.places import ROOT
 
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")]
@@ -42,16 +43,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists() or target.startswith("https://"), target
 
 
-def sections(page: Path) -> set[str]:
-    """Return the anchors that GitHub gives to a page's headings."""
-    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"(?m)^#+ (.*)$", page.read_text())]
-    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_sections_lead_to_a_heading(page: Path) -> None:
     for target, section in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
-        assert section in sections(page.parent / target if target else page), f"{target}#{section}"
+        linked = page.parent / target if target else page
+        assert section in anchors(linked.read_text()), f"{target}#{section}"
 
 
 def test_the_index_links_to_every_page_of_the_four_kinds() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
-from itertools import groupby
 
 import pytest
 
+from tests.markdown import anchors
 from tests.places import ROOT
 from tests.unit.house.test_packages_debian import RULES, installed_by
 
@@ -25,15 +25,6 @@ MEASURING = re.compile(r"bench-.*|landscapes.*|docs-evaluation|docs-submissions|
 
 def squeezed(text: str) -> str:
     return " ".join(text.split())
-
-
-def headings(markdown: str) -> set[str]:
-    """Return the anchors of a page's headings; the anchor of a repeated heading ends with a number."""
-    slugs = sorted(
-        re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")
-        for line in re.findall(r"^#+ (.*)$", markdown, re.MULTILINE)
-    )
-    return {slug + (f"-{number}" if number else "") for slug, same in groupby(slugs) for number, _ in enumerate(same)}
 
 
 def test_every_command_that_measures_has_a_row() -> None:
@@ -61,7 +52,7 @@ def test_claims_are_quoted_literally_from_their_pages_and_sections() -> None:
         page, _, section = link.partition("#")
         text = (PAGE.parent / page).read_text()
         assert squeezed(claim) in squeezed(text), link
-        assert not section or section in headings(text), link
+        assert not section or section in anchors(text), link
 
 
 def test_every_file_and_folder_of_the_benches_is_named() -> None:
