@@ -39,14 +39,25 @@ SUBMISSION_S = 2.0
 """Maximum time in seconds between a decision and the submission of its job to Slurm."""
 
 
-def known(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside | None]:
-    """Return all information about a job that the caller may see, and how the job's run time compares with other jobs.
+def known(config: Config, job: str, cluster: str | None) -> Story:
+    """Return all information about a job that the caller may see.
 
-    The comparison is None if the job has no record, or if the information comes from the daemon. The information comes
-    from the database or its snapshot. If the caller can read neither, or if the snapshot lacks the job, it comes from
-    the daemon. Raises NothingKnownError if there is no information, DaemonUnreachableError if the database cannot be
-    read and no daemon answers.
+    The information comes from the database or its snapshot. If the caller can read neither, or if the snapshot lacks
+    the job, it comes from the daemon. Raises NothingKnownError if there is no information, DaemonUnreachableError if
+    the database cannot be read and no daemon answers.
     """
+    return _known(config, job, cluster, is_compared=False)[0]
+
+
+def known_and_compared(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside | None]:
+    """Return what `known` returns, and how the job's run time compares with other jobs.
+
+    The comparison is None if the job has no record, or if the information comes from the daemon.
+    """
+    return _known(config, job, cluster, is_compared=True)
+
+
+def _known(config: Config, job: str, cluster: str | None, *, is_compared: bool) -> tuple[Story, Beside | None]:
     try:
         database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
     except (AccessError, MissingError) as error:  # the database is another user's, or on another host
@@ -55,11 +66,11 @@ def known(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside 
         me = staff.reader(config.access.staff)
         try:
             story = for_reader(of_job(database, config, job, cluster), me, job)
-            return story, run_time_rank.of_story(database, story, me)
         except NothingKnownError as error:
             if database.path == config.database.path:
                 raise
             return _from_daemon(config, job, cluster, error), None
+        return story, run_time_rank.of_story(database, story, me) if is_compared else None
 
 
 def for_reader(told: Story, reader: Reader, job: str) -> Story:

@@ -125,7 +125,7 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
     """
     from reprise.matcher.support import explanation_console, job_lookup
 
-    story, rank = job_lookup.known(settings.config, job, cluster and cluster.lower())
+    story, rank = job_lookup.known_and_compared(settings.config, job, cluster and cluster.lower())
     if as_json:
         _print_json({"version": 1, "explanation": story.to_json(), "beside": rank.to_json() if rank else None})
         return

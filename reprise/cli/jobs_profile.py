@@ -52,7 +52,7 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
     why = ""
     story = Story()
     try:
-        story, _ = job_lookup.known(config, job, cluster)
+        story = job_lookup.known(config, job, cluster)
     except NothingKnownError as error:
         why = str(error)
     except MatcherError as error:  # the job's profile can still be shown

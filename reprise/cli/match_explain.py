@@ -118,8 +118,10 @@ def explain(
         unread = unread_part(script, asked.submission)
         story = _of_script(config, asked)
         parts = understood(asked.submission, story.decisions[0].decision.metadata)
+    elif as_json or hide_others:
+        story = job_lookup.known(config, words[0], cluster)
     else:
-        story, rank = job_lookup.known(config, words[0], cluster)
+        story, rank = job_lookup.known_and_compared(config, words[0], cluster)
     if hide_others:
         story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
@@ -132,7 +134,7 @@ def explain(
         explanation_console.show_understood(out, str(script), parts, unread)
     explanation_console.show(out, story)
     if not script:
-        show_end(words[0], story, None if hide_others else rank)
+        show_end(words[0], story, rank)
 
 
 def show_end(job: str, story: Story, rank: Beside | None) -> None:
