@@ -80,9 +80,9 @@ def site(place: Path) -> Iterator[Daemon]:
     one.stop()
 
 
-def run(site: Daemon, *arguments: str) -> tuple[int, str]:
-    """Run `reprise match` in this process, and return its exit status and all its output."""
-    result = CliRunner().invoke(reprise, ["--config", str(site.config), "match", *arguments], env={"PATH": "/nowhere"})
+def run(site: Daemon, *arguments: str, group: str = "match") -> tuple[int, str]:
+    """Run a command of `reprise match` or another group in this process; return its exit status and all output."""
+    result = CliRunner().invoke(reprise, ["--config", str(site.config), group, *arguments], env={"PATH": "/nowhere"})
     error = "" if isinstance(result.exception, SystemExit | None) else str(result.exception)
     return getattr(result.exception, "exit_status", result.exit_code), result.output + error
 
@@ -108,7 +108,11 @@ def test_a_user_without_database_access_sees_only_their_own_data_in_an_explanati
         assert not os.access(site.database, os.R_OK, effective_ids=True)
         status, text = run(site, "explain", name)
         _, as_json = run(site, "explain", name, "--json")
+        shown = run(site, "show", name, group="jobs")
+        _, shown_as_json = run(site, "show", name, "--json", group="jobs")
     assert status == 0, text
+    assert shown == (0, text)
+    assert json.loads(shown_as_json) == {"version": 1, "explanation": json.loads(as_json), "beside": None}
     assert "apply" in text and "by nobody (uid 65534)" in text and "another user's job" in text and "(hidden)" in text
     assert "Values marked (hidden) belong to another user, or would reveal how similar their job is." in text
     assert json.loads(as_json)["version"] == 1
@@ -135,7 +139,9 @@ def test_another_users_job_and_a_missing_job_get_the_same_answer(site: Daemon) -
     for name in ("12", "12_1", "18bcfe56800-00000001", "99", "18bcfe56800-00000009"):
         with as_nobody():
             status, text = run(site, "explain", name)
+            shown = run(site, "show", name, group="jobs")
         assert status == 3, text
+        assert shown == (status, text)
         answers.append(text.replace(name, "N"))
     assert len(set(answers)) == 1 and "nothing is known of a job N of yours" in answers[0]
 
