@@ -73,7 +73,9 @@ class Site:
         return lock.read_text().split()[1]
 
     def jobs(self) -> list[str]:
-        return self.cluster.run(["squeue", "--noheader", "--user=reprise", "--format=%A %j"]).stdout.splitlines()
+        """Return the number and name of each job that waits or runs; not those that nodes still clean up after."""
+        asked = ["squeue", "--noheader", "--user=reprise", "--states=PENDING,RUNNING", "--format=%A %j"]
+        return self.cluster.run(asked).stdout.splitlines()
 
     def status(self, campaign: int = 1) -> dict[str, Any]:
         said = self.reprise("tune", "status", str(campaign), "--json").stdout
