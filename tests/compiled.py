@@ -22,7 +22,9 @@ WORTH_IT = 20  # minimum number of files; compiling fewer files takes less time 
 
 
 def missing(files: Iterable[Path]) -> list[Path]:
-    """Return the `files` that pytest has never compiled. Pytest recompiles changed files when it collects them."""
+    """Return the `files` that pytest has never compiled.
+
+    Changed files are not included, because pytest recompiles a changed file when it collects the file."""
     return [file for file in files if not kept(file).exists()]
 
 

@@ -16,7 +16,8 @@ from tests import compiled, examples
 from tests.ordinary_user import UID
 
 examples.register()
-# Lets tests run campaigns as any user, including root. Tests that root is refused start `reprise` as a process.
+# Lets tests run campaigns in this process as any user, including root. To test that campaigns refuse to run as root, a
+# test starts `reprise` as a separate process, which this line does not affect.
 campaign_account.effective_uid = lambda: UID
 
 
@@ -44,7 +45,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude imported and collected objects from garbage collection, because they exist until the end."""
+    """Exclude imported modules and collected tests from garbage collection, because they are needed until the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # halves the time of garbage collection, because tests leave little garbage
+    gc.set_threshold(
+        20_000, 20, 20
+    )  # less often than by default, which halves the time for it; tests leave little garbage

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings for the number and the choice of examples with which Hypothesis tests a property.
 
-The slow tier and manual runs use the full number, the quick tier uses a share of it, and `make properties` a multiple.
-Both tiers draw the same examples in every run, because results of continuous integration must depend only on the
-commit. `make properties` draws different examples in every run.
+The slow tier and manual runs use the full number of examples, the quick tier uses a fifth of this number, and `make
+properties` uses 15 times this number. Both tiers draw the same examples in every run, because results of continuous
+integration must depend only on the commit. `make properties` draws different examples in every run.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def examples(full: int) -> int:
     return max(1, full * settings().max_examples // USUAL)
 
 
-_of_the_product = providers._get_local_constants  # Hypothesis has no setting that disables these constants
+_of_the_product = providers._get_local_constants  # no setting stops Hypothesis from trying the product's constants
 
 
 def _constants() -> Constants:
-    """Return the constants in the product that Hypothesis tries as values; none if examples must not change.
+    """Return the product's constants, which Hypothesis tries as values; none if examples must not change between runs.
 
-    Hypothesis finds constants in the modules imported so far. These modules depend on the order of the tests and on
-    each process's share of the tests, so processes would draw different examples even with `derandomize`.
+    Hypothesis finds constants in the modules imported so far. Which modules are imported depends on the order of the
+    tests and on each process's share of the tests, so processes would draw different examples even with `derandomize`.
     """
     return Constants() if settings().derandomize else _of_the_product()

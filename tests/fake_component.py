@@ -40,8 +40,8 @@ description: A component for tests.
 kind: fake
 """
 
-# A run, which appends a line to the log. `%s` is a line of shell code from the test, `before`; it may read n, the
-# number of the run, counted from 1.
+# The program of a run, which first appends a line to the log. `%s` is the test's line of shell code (the setting
+# `before`), which may read $n, the number of the run, counted from 1.
 PROGRAM = """
 exec 9>>"$FAKE_LOG"; flock 9
 rank=${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-0}}
@@ -52,7 +52,8 @@ exec 9>&-
 echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 """
 
-# A run for several problems. The test's line `before` may read n, $FAKE_POINT and $FAKE_VALUE.
+# The program of a run for several problems. `%s` is the setting `before`, which may read $n, $FAKE_POINT and
+# $FAKE_VALUE.
 ROUND = """
 echo "run" >>"$FAKE_LOG"
 while read -r FAKE_VALUE most FAKE_POINT; do
@@ -69,8 +70,9 @@ class FakeComponent:
     """A component whose benchmark is a line of shell code.
 
     Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (a line of shell in each run), `flat`
-    (no point gains), `script` (plans are batch scripts), `header` (lines at the head of the script), `time` (the run
-    time is the objective), `together` (one run evaluates all problems), `slow` (points of kind b are slow).
+    (all points have the same value), `script` (plans are batch scripts), `header` (lines at the head of the script),
+    `time` (the run time is the objective), `together` (one run evaluates all problems), `slow` (points of kind b are
+    slow).
     """
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from reprise.tuner.executors.slurm_commands import Answer, SlurmCommands
 
-# The wrapper of a job. A job exists when its file `pid` does, and has ended when its file `exit` exists.
+# The wrapper script of a job. A job exists if its file `pid` exists, and has ended if its file `exit` exists.
 JOB = """
 echo $$ >"$JOB/pid.part" && mv "$JOB/pid.part" "$JOB/pid"
 sleep "$QUEUE_S"
@@ -42,8 +42,8 @@ class FakeSlurm:
     """A fake Slurm, which calls `fault` before each command, with the command's name and its number, counted from 1.
 
     `fault` returns the kind of failure: "" for none, "refuse" for a failure without effect, "swallow" for an error
-    after the command took effect, "late" for the same error with a job that appears only with the next command,
-    or "garbage" for an invalid answer. Jobs wait `queue_s` seconds before they begin.
+    after the command took effect, "late" for the same error with a job that appears only with the next command, or
+    "garbage" for unreadable output instead of the command. Jobs wait `queue_s` seconds before they begin.
     """
 
     def __init__(self, directory: Path, fault: Fault = no_fault, queue_s: float = 0.0) -> None:

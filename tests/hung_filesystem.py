@@ -44,7 +44,9 @@ def hung_filesystem(directory: Path) -> Iterator[threading.Event]:
 
 
 def _serve(device: int, answers: threading.Event) -> None:
-    """Read requests until the file system is unmounted; a request that has been read can no longer be withdrawn."""
+    """Read requests until the file system is unmounted.
+
+    Once a request has been read, the kernel does not let the process that made the request be killed."""
     with contextlib.suppress(OSError):
         while True:
             request = os.read(device, _LARGEST)

@@ -16,7 +16,7 @@ from reprise.database.schema import load_migrations
 def as_nobody() -> Iterator[None]:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become another user")
-    load_migrations()  # imported before, because the checkout may be accessible only to its owner
+    load_migrations()  # read as root, because nobody may have no access to the checkout
     os.setegid(65534)
     os.seteuid(65534)
     try:

@@ -26,7 +26,9 @@ class Problem:
     frames: tuple[tuple[str, str], ...]
 
     def callees_of(self, sources: Collection[str]) -> tuple[str, ...]:
-        """Return the innermost functions, up to the first one in these source files; all functions if there is none."""
+        """Return the functions that were called, directly or indirectly, by the innermost function in these source files.
+
+        If no function of the stack is in these files, return all functions. The innermost function comes first."""
         functions = []
         for function, line in self.frames:
             if line.partition(":")[0] in sources:

@@ -67,7 +67,7 @@ class Overview:
             try:
                 with self._lock:
                     self._found = self._read()
-            except Exception as error:  # the old data is kept; the page shows its time
+            except Exception as error:  # keep the old data; the page shows when they were read
                 log.warning("the overview cannot be read: %s", error)
             self._begun.set()
             if self._stop.wait(max(FRESH_S, REST * (time.monotonic() - begun))):

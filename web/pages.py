@@ -188,7 +188,9 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
 
 
 def _shown(step: explanation.Step) -> explanation.Step:
-    """Return a step with shortened sketches and hashes; readers only need to see whether two of them are equal."""
+    """Return a step of an explanation with its sketches and hashes shortened.
+
+    Readers only need to see whether the values of the job and of the record are equal."""
     if step.name not in SKETCHED:
         return step
     left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))
@@ -378,7 +380,7 @@ def _to(request: Request, route: str, **words: Any) -> RedirectResponse:
 
 
 def _name(text: str) -> str:
-    """Return a job's number or id without invalid characters, so that it can be part of a path."""
+    """Return a job's number or a decision's id without the characters that may not be part of a path."""
     return "".join(char for char in text.strip() if char.isascii() and (char.isalnum() or char in "_-"))[:64] or "0"
 
 

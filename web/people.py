@@ -47,8 +47,8 @@ class Person:
 class People:
     """Look-up of users by their tokens, and of users' rights by their groups.
 
-    Root and the user of the pages are always staff. Other users are staff if they are in the group `access.staff`, or
-    operators.
+    Root and the user that runs the pages are always staff. Other users are staff if they are operators or in the group
+    `access.staff`.
     """
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:

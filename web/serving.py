@@ -26,7 +26,7 @@ def remark(listen: str, passed: socket.socket | None) -> str:
     host, port = host_and_port(listen)
     if passed is None:
         if port < _first_unprivileged_port():
-            return ""  # only root can use the port
+            return ""  # no ordinary user can take a privileged port
         return (
             f"the pages' own process holds {listen}: while it restarts, any user of this host can take the port and "
             "receive the tokens of all who connect: let systemd hold the port, "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test blocks of jobs with settings and held-out jobs, the evidence of harm, and gains in production."""
+"""Test blocks of jobs, some of them held out without the record's settings, the evidence of harm, and gains."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
 
 
 def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
-    """Return the number of blocks after which harm is proved, or 0 if `count` blocks do not prove harm."""
+    """Return the number of blocks after which harm is proved, or 0 if `count` blocks do not prove harm.
+
+    Each block has one job with the settings and one without. `effect` is the mean change of the logarithm of the run time."""
     noise = rng(seed)
     for number in range(1, count + 1):
         evidence.add([takes(noise, effect)], [takes(noise)])
@@ -201,9 +203,9 @@ def run_time(noise: random.Random, effect: float = 0.0) -> float:
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Return run times of jobs with settings, which gain `gained`, and of held-out jobs.
+    """Return the run times of jobs with settings, which save the share `gained`, and of held-out jobs.
 
-    `slower` is added to all logarithms.
+    `slower` is added to the logarithms of all run times.
     """
     effect = math.log(1 - gained)
     return (
@@ -214,7 +216,7 @@ def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, 
 
 @pytest.mark.slow
 def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
-    """The interval also holds if a cluster gets slower while the share of held-out jobs falls."""
+    """The cluster gets slower during the test, and the share of held-out jobs falls from one half to one tenth."""
     covered = 0
     for seed in range(300):
         noise = rng(seed)
@@ -226,7 +228,7 @@ def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
 
 
 def test_a_cluster_that_gets_slower_while_fewer_jobs_are_held_out_shows_no_gain() -> None:
-    """Most held-out jobs ran early, when all jobs were short, so means would mislead (Simpson's paradox)."""
+    """Jobs with settings mostly ran late, when all jobs were slow, so their mean is longer (Simpson's paradox)."""
     noise = rng()
     pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
     found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])

@@ -65,7 +65,7 @@ def test_levels_equal_the_references_among_many_records() -> None:
 
 @pytest.mark.slow
 def test_a_token_similar_to_two_others_is_paired_with_only_one() -> None:
-    """The job's token is similar to two tokens of the record, but only one pair counts; the index would add both."""
+    """The job's token is similar to two tokens of the record. A sum over all similar tokens would count both pairs."""
     job = JobMetadata("ann", directory="/simulationabc/x")
     record = LinkableRecord(1, JobMetadata("ann", directory="/simulationabd/simulationabe/q"), 0.0, 0.0)
     assert_levels_are_the_references([record], job)

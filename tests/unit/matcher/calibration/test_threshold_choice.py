@@ -57,7 +57,7 @@ KNOTS = (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0]))
 
 
 def drawn(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs with this share of matches. Matching pairs are more often similar in each of the two parts."""
+    """Return pairs, of which `share` match. In each of the model's two parts, matching pairs are more often similar."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     same = np.where(rng.random(count) < np.where(matches, 0.9, 0.1), TOP, 0)
@@ -86,7 +86,9 @@ def test_a_site_where_all_pairs_or_none_are_similar_has_a_bounded_share(level: i
 
 
 def of_template(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs with all parts of the model. Only executable and job name distinguish matching pairs."""
+    """Return pairs with levels for all parts of a site's model, of which `share` match.
+
+    Matching pairs differ from other pairs only in the similarity of executable and job name."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     levels = np.zeros((count, len(site_template.FEATURES)), np.int8)

@@ -90,7 +90,7 @@ def test_a_duplicated_part_counts_once_although_ecm_counts_it_twice() -> None:
     assert double.curves[0][-1] == pytest.approx(single.curves[0][-1] / 2, abs=0.05)
 
     def worth(pairs: Pairs, parts: int) -> float:
-        """Return the bits between the lowest and highest level of the first part, summed over the part's copies."""
+        """Return how many bits the highest level adds more than the lowest, summed over the first `parts` parts."""
         sizes = [[1.0] * len(LEVELS)] * pairs.patterns.shape[1]
         rising = [[float(level + 1) for level in range(len(LEVELS))]] * pairs.patterns.shape[1]
         found = ecm.fit(
@@ -116,7 +116,7 @@ def test_a_line_corrects_totals_that_are_too_confident() -> None:
 
 
 def test_a_line_is_not_too_steep_where_one_total_separates_all_pairs() -> None:
-    """A regression: the slope was once 200. A part then had more than 100 bits, and the model could not be written."""
+    """A regression: the slope was once 200, which gave a part more than 100 bits, the maximum in a model file."""
     levels = np.array([[0], [TOP]], np.int8)
     pairs = Pairs(levels, np.array([0.0, 2000.0]), np.array([98000.0, 0.0]))
     slope, offset = logistic_weights.line(np.array([-10.0, 10.0]), pairs)

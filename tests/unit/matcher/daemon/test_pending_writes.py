@@ -23,7 +23,7 @@ def broken() -> Entry:
 
 
 def written(queue: Queue, count: int = 100) -> list[str]:
-    """Return the log lines of made entries in the order of writing, and leave the entries in the queue."""
+    """Return the log lines of made entries in the order in which they are written; the entries stay in the queue."""
     entries = queue.begin(count)
     queue.settle(entries)
     return [entry.line for entry in entries]
@@ -36,7 +36,7 @@ def make_all(queue: Queue) -> None:
 
 @pytest.fixture
 def room_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function that limits the queue to the size of `count` entries without text."""
+    """Return a function that limits the queue to the size of `count` entries whose rows and log lines have no text."""
 
     def leave(count: int) -> None:
         monkeypatch.setattr(pending_writes, "BACKLOG_BYTES", count * ENTRY_BYTES)

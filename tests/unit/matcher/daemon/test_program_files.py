@@ -27,7 +27,7 @@ KNOWN = dataclasses.replace(JOB, build_id="ab")
 
 
 class Played(Identifier):
-    """An identifier that calls the function `identified` and caches nothing."""
+    """A replacement for `Identifier`, which calls the test's function `identified` and caches nothing."""
 
     def __init__(self, identified: Callable[[JobMetadata, float], JobMetadata]) -> None:
         super().__init__()

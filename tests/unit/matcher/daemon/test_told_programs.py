@@ -184,7 +184,9 @@ def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Da
     told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
     assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
     wait_for("the reported program", lambda: "told_at" in stored(daemon, first))
-    # The identity comes from memory or from the database. A decision waits only briefly for the database.
+    # In the first round, the daemon has the identity in memory. In the second, after the restart, it must read the
+    # identity from the database, for which a decision waits only briefly; therefore, decisions are requested until one
+    # has the identity.
     for _ in range(2):
         wait_for("the identity of the program", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
         second = daemon.ask(asked)["id"]

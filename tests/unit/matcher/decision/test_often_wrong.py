@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test which matches count as often wrong: matches by generic program names, and with other users' records."""
+"""Test which matches are treated as often wrong: jobs with a generic program name, and other users' records."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test options of sbatch, srun and mpirun, in a script or on the command line, that replace variables."""
+"""Test the detection of options of sbatch, srun and mpirun that set what an environment variable would set."""
 
 from __future__ import annotations
 

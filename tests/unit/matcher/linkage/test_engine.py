@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the engine with the thesis model: published values, ties, order, unknown values, and explanations."""
+"""Test the engine with the model `thesis`: published values, ties, order, unknown values, and explanations."""
 
 from __future__ import annotations
 

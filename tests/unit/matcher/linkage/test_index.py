@@ -111,7 +111,9 @@ def told(linkage: Linkage) -> list[Scored]:
 
 @pytest.fixture(params=["few", "many"])
 def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With "many", make the engine treat few values like many: compare part by part, and drop rows after each part."""
+    """With "many", lower the engine's limits, so that it treats these few records like a large number of records.
+
+    The engine then compares one part of the model after the other, and drops records after each part."""
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
@@ -213,7 +215,7 @@ def test_a_linkage_does_not_wait_for_a_change() -> None:
 
 
 def test_a_job_similar_to_all_records_is_still_linked_in_order() -> None:
-    """All 5,000 records have the same score, and the engine compares fewer records than that exactly."""
+    """All 5,000 records have the same score, and the engine computes exact scores for only a part of the records."""
     job = JobMetadata("alice", nodes=2)
     records = [LinkableRecord(number, job, float(number % 7), 0.1) for number in range(5000)]
     engine = Engine(load("thesis"), records, cluster_nodes=5, timezone="UTC")

@@ -42,7 +42,7 @@ def submission(script: Path, how: dict[str, Any]) -> Submission:
 def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
     """Return the metadata that the YAML file expects.
 
-    If the file has no `programs`, only the program itself is listed.
+    If the file has no key `programs`, the job is expected to run only the program in `program` or `path`.
     """
     path = fields.get("path", "")
     program = fields.get("program", path.rpartition("/")[2])

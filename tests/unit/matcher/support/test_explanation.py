@@ -55,7 +55,7 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
 
 
 def told(text: str) -> str:
-    """Return the line that lists the job's metadata not compared by any field."""
+    """Return the line that lists those metadata of the job that no field of the model compares."""
     [line] = [line for line in text.splitlines() if line.startswith(("The job", "Not compared")) and "(uid" not in line]
     return line
 
