@@ -24,7 +24,8 @@ WORTH_IT = 20  # minimum number of files; compiling fewer files takes less time 
 def missing(files: Iterable[Path]) -> list[Path]:
     """Return the `files` that pytest has never compiled.
 
-    Changed files are not included, because pytest recompiles a changed file when it collects the file."""
+    Changed files are not included, because pytest recompiles a changed file when it collects the file.
+    """
     return [file for file in files if not kept(file).exists()]
 
 

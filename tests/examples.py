@@ -45,7 +45,7 @@ _of_the_product = providers._get_local_constants  # no setting stops Hypothesis 
 def _constants() -> Constants:
     """Return the product's constants, which Hypothesis tries as values; none if examples must not change between runs.
 
-    Hypothesis finds constants in the modules imported so far. Which modules are imported depends on the order of the
-    tests and on each process's share of the tests, so processes would draw different examples even with `derandomize`.
+    Hypothesis finds constants in the modules imported so far. The order of the tests and each process's share of the
+    tests determine the imported modules, so processes would draw different examples even with `derandomize`.
     """
     return Constants() if settings().derandomize else _of_the_product()

@@ -24,7 +24,7 @@ def can_be_mounted() -> bool:
 
 @contextlib.contextmanager
 def hung_filesystem(directory: Path) -> Iterator[threading.Event]:
-    """Mount a hung file system on an existing directory; yield an event that, once set, makes it return errors."""
+    """Mount a hung file system on an existing directory; yield an event. Once it is set, all requests get errors."""
     answers = threading.Event()
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
@@ -46,7 +46,8 @@ def hung_filesystem(directory: Path) -> Iterator[threading.Event]:
 def _serve(device: int, answers: threading.Event) -> None:
     """Read requests until the file system is unmounted.
 
-    Once a request has been read, the kernel does not let the process that made the request be killed."""
+    Once a request has been read, the kernel does not let the process that made the request be killed.
+    """
     with contextlib.suppress(OSError):
         while True:
             request = os.read(device, _LARGEST)

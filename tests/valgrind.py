@@ -26,9 +26,10 @@ class Problem:
     frames: tuple[tuple[str, str], ...]
 
     def callees_of(self, sources: Collection[str]) -> tuple[str, ...]:
-        """Return the functions that were called, directly or indirectly, by the innermost function in these source files.
+        """Return the functions that the innermost function in these source files called, directly or indirectly.
 
-        If no function of the stack is in these files, return all functions. The innermost function comes first."""
+        If no function of the stack is in these files, return all functions. The innermost function comes first.
+        """
         functions = []
         for function, line in self.frames:
             if line.partition(":")[0] in sources:

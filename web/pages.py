@@ -190,7 +190,8 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
 def _shown(step: explanation.Step) -> explanation.Step:
     """Return a step of an explanation with its sketches and hashes shortened.
 
-    Readers only need to see whether the values of the job and of the record are equal."""
+    Readers only need to see whether the values of the job and of the record are equal.
+    """
     if step.name not in SKETCHED:
         return step
     left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))

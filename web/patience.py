@@ -70,10 +70,10 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection if its address has too many connections; close one that waits if too many are waiting.
+        """Close this connection if its address has too many connections; else close one that waits if too many wait.
 
-        A connection is waiting until its client has sent a complete request. If too many are waiting, the method takes
-        the address with the most waiting connections, and closes the one of them that has waited longest.
+        A connection is waiting until its client has sent a complete request. If too many are waiting, the method finds
+        the address with the most waiting connections, and closes that address's longest-waiting connection.
         """
         others = [one for one in self.connections if isinstance(one, Patient)]
         if not _is_own(self.address) and sum(one.address == self.address for one in others) > MOST_OF_ADDRESS:
@@ -90,5 +90,6 @@ class Patient(H11Protocol):
 def _is_own(address: str) -> bool:
     """Return whether a client has this host's address.
 
-    Such a client may be a reverse proxy, whose connections come from many users."""
+    Such a client may be a reverse proxy, whose connections come from many users.
+    """
     return not address or ip_address(address.partition("%")[0]).is_loopback

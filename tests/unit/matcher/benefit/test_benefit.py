@@ -98,7 +98,9 @@ def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
 def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
     """Return the number of blocks after which harm is proved, or 0 if `count` blocks do not prove harm.
 
-    Each block has one job with the settings and one without. `effect` is the mean change of the logarithm of the run time."""
+    Each block has one job with the settings and one without. `effect` is the settings' mean effect on the logarithm of
+    the run time.
+    """
     noise = rng(seed)
     for number in range(1, count + 1):
         evidence.add([takes(noise, effect)], [takes(noise)])

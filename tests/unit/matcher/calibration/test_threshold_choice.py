@@ -57,7 +57,10 @@ KNOTS = (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0]))
 
 
 def drawn(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs, of which `share` match. In each of the model's two parts, matching pairs are more often similar."""
+    """Return random pairs with levels for two parts. A pair matches with probability `share`.
+
+    In both parts, matching pairs are more often similar than other pairs.
+    """
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     same = np.where(rng.random(count) < np.where(matches, 0.9, 0.1), TOP, 0)
@@ -86,9 +89,10 @@ def test_a_site_where_all_pairs_or_none_are_similar_has_a_bounded_share(level: i
 
 
 def of_template(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs with levels for all parts of a site's model, of which `share` match.
+    """Return random pairs with levels for all parts of a site's model. A pair matches with probability `share`.
 
-    Matching pairs differ from other pairs only in the similarity of executable and job name."""
+    Matching pairs differ from other pairs only in the similarity of executable and job name.
+    """
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     levels = np.zeros((count, len(site_template.FEATURES)), np.int8)

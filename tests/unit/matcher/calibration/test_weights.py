@@ -124,7 +124,10 @@ def test_a_line_is_not_too_steep_where_one_total_separates_all_pairs() -> None:
 
 
 def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
-    """Return levels for all parts of a calibration's model, and which pairs match. Similar pairs match more often."""
+    """Return random levels of pairs for all parts of a calibration's model, and, for each pair, whether it matches.
+
+    Pairs that match are more similar than other pairs.
+    """
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < 0.1
     parts = len(site_template.KNOTS)

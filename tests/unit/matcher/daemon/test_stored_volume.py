@@ -41,7 +41,7 @@ def made(*argv: str, script: str | None = None) -> Decided:
 
 
 def having(size: float) -> Volume:
-    """Return a daily volume of which `size` bytes are left, and which is never replenished."""
+    """Return a daily volume with `size` bytes left. The volume is never replenished."""
     return Volume(Allowance(size, 0.0))
 
 

@@ -113,7 +113,8 @@ def told(linkage: Linkage) -> list[Scored]:
 def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With "many", lower the engine's limits, so that it treats these few records like a large number of records.
 
-    The engine then compares one part of the model after the other, and drops records after each part."""
+    The engine then compares one part of the model after the other, and drops records after each part.
+    """
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
