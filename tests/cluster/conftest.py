@@ -43,8 +43,8 @@ def root() -> Path:
 def cluster() -> Iterator[VirtualCluster]:
     """Start a cluster with four nodes, three users and Reprise installed, without its daemon.
 
-    The cluster's links are slow, so that the time of a broadcast hardly depends on the machine's load, and campaigns
-    find gains.
+    The cluster's links are slow. The time of a broadcast then depends on the links rather than on the machine's load,
+    so that campaigns find gains.
     """
     with VirtualCluster(rate="250mbit") as running:
         install(running)

@@ -83,7 +83,7 @@ def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
 
 
 def main() -> int:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # ignored, because closing its input ends the cluster
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # ignored; only closing standard input ends a cluster
         signal.signal(number, lambda *_: None)  # unlike SIG_IGN, a handler is not inherited by the cluster
     checkout = Path(__file__).resolve().parents[2]
     spec = json.loads(sys.argv[1])

@@ -116,7 +116,7 @@ class Daemon:
     def signal(self, name: str) -> None:
         """Send a signal, e.g. "STOP", to the daemon process itself."""
         self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
-        if name == "CONT" and self._process:  # nsenter stops itself together with its child
+        if name == "CONT" and self._process:  # nsenter stops when its child is stopped, so it must be continued too
             self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:

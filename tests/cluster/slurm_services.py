@@ -66,7 +66,7 @@ def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
     cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
     cluster.run(["sacctmgr", "--immediate", "add", "account", ACCOUNT])
     cluster.run(["sacctmgr", "--immediate", "add", "user", MEMBER, f"account={ACCOUNT}"])
-    restart_controller(cluster)  # when it starts, the controller requests all accounting data
+    restart_controller(cluster)  # the controller reads all accounting data when it starts
 
 
 def restart_controller(cluster: VirtualCluster) -> None:

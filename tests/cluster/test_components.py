@@ -45,7 +45,9 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 3},
     "executor": {"kind": "slurm", "max_trial_s": 30},
 }
-TRIALS = 2 + 3 + 6  # runs of the default, of the other values, and in pairs
+TRIALS = (
+    2 + 3 + 6
+)  # 2 runs of the default, 1 of each other value, and 3 pairs that compare the best value with the default
 
 
 @pytest.fixture(scope="module")

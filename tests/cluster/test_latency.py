@@ -143,7 +143,10 @@ def test_links_carry_no_more_than_their_rate_each_way() -> None:
 
 
 def test_collectives_take_as_many_delays_as_their_algorithm_has_steps(slow: VirtualCluster) -> None:
-    """A pipeline forwards a short message seven times. The linear algorithm sends it from the root to each rank."""
+    """A pipeline forwards a short message seven times, so the last rank waits for seven delays.
+
+    In the linear algorithm, the root sends the message to each rank, so every rank waits for one delay.
+    """
     times = {}
     for algorithm in (LINEAR, PIPELINE):
         env = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", FORCED: algorithm}

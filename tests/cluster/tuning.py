@@ -73,7 +73,7 @@ class Site:
         return lock.read_text().split()[1]
 
     def jobs(self) -> list[str]:
-        """Return the number and name of each job that waits or runs; not those that nodes still clean up after."""
+        """Return the id and name of each job that is pending or running. Jobs that are completing are left out."""
         asked = ["squeue", "--noheader", "--user=reprise", "--states=PENDING,RUNNING", "--format=%A %j"]
         return self.cluster.run(asked).stdout.splitlines()
 

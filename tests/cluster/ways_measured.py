@@ -44,7 +44,7 @@ HEAD = """\
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision in the database."""
+    """A decision in the database: its id, the point at which it was made, its verdict, and the job's directory."""
 
     name: str
     point: str

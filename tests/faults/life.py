@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a job from submission to end, with and without the plugin. With a fault, both jobs must be the same."""
+"""Run a job from submission to end, with and without the plugin. A fault must not make the two jobs differ."""
 
 from __future__ import annotations
 

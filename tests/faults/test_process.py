@@ -41,7 +41,7 @@ def assert_all_or_nothing(life: Life, without: Life) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in FAILING_CALLS if n not in ("fork", "waitpid", "socketpair", "getrandom")])
 def test_a_failing_call(job: Job, daemon: FakeDaemon, name: str) -> None:
-    """Make each call of a function fail in turn, with each of `ERRORS`."""
+    """For each call of a function and each error in `ERRORS`, run the job with only that call failing."""
     settled = {"SLURM_SUBMIT_DIR": "/home/a"}
     job.env = settled
     without = job.live(plugin=False)
@@ -58,7 +58,7 @@ def test_a_failing_call(job: Job, daemon: FakeDaemon, name: str) -> None:
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_variable_that_cannot_be_set(job: Job, daemon: FakeDaemon, at: int) -> None:
     """If one variable of a job or of salloc's shell cannot be set, none of the decision's variables is set."""
-    job.env = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}  # calls in the stub's spank_setenv
+    job.env = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}  # the stub's spank_setenv calls asprintf
     assert_all_or_nothing(job.live(), job.live(plugin=False))
     played = job.stub.submit(["salloc"], env={"FAIL_CALL": "setenv", "FAIL_AT": str(at), "OMPI_MCA_b": "mine"})
     given = {name: value for name, value in played.own.items() if name.startswith(("SRO_", "OMPI_", "REPRISE"))}
@@ -124,7 +124,7 @@ def test_a_limit_on(job: Job, daemon: FakeDaemon, limit: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(COVERAGE, reason="counting takes memory too")
 def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None:
-    """The limit grows in small steps, from the lowest with which the command runs to enough for the decision."""
+    """The limit on memory grows in steps, from the least with which the command runs to enough for the decision."""
     daemon.reply = decision("apply", {f"SRO_{i}": "x" * 500 for i in range(64)}, reason="x" * 500)
     (job.stub.directory / "job.sh").write_text("#\n" * 60_000)
     job.stub.program = binaries / "stub_oom"
@@ -149,7 +149,7 @@ def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None
 
 @pytest.mark.parametrize("name", ["read", "open", "access", "getcwd"])
 def test_a_file_system_so_slow_that_the_deadline_passes(job: Job, daemon: FakeDaemon, name: str) -> None:
-    """The command itself also waits for the file system. Afterwards, the plugin requests no decision."""
+    """The command itself also waits for the file system. The plugin then requests no decision, as its time is up."""
     job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}
     job.settings = ["kill_switch=/nowhere"]
     played = job.stub.submit(env=job.env, settings=[f"deadline_ms={DEADLINE_MS}"])

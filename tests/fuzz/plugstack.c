@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (i == count - 1) {
             problems = 0;
             settings_read(&alone, (int)taken, arguments, count_problem);
-            MUST(problems == all - (count - taken)); // all other problems are endpoints beyond the limit
+            MUST(problems == all - (count - taken)); // endpoints beyond the limit, which are no problem alone
             MUST(memcmp(&alone.matcher, &settings.matcher, sizeof alone.matcher) == 0);
             MUST(strcmp(alone.kill_switch, settings.kill_switch) == 0 && alone.mode == settings.mode);
             MUST(alone.deadline_ms == settings.deadline_ms && alone.minimum_uid == settings.minimum_uid);

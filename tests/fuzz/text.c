@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the conversion of arbitrary bytes to text in a request. The first byte of the input is the limit.
+// Fuzz the conversion of arbitrary bytes to text in a request. The first byte of the input is the maximum size of the
+// text in bytes.
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>

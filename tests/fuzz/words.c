@@ -26,8 +26,8 @@ static size_t add_options(size_t at, const char *names, int takes)
     return at;
 }
 
-// Reads the line with getopt_long. Returns false if sbatch refuses the line or if the line's meaning is ambiguous; any
-// result is then right.
+// Reads the line with getopt_long. Returns false if sbatch refuses the line or if the line's meaning is ambiguous; the
+// plugin's parser may then return any result.
 static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
 {
     char letters[sizeof short_options + 1] = "+";

@@ -46,7 +46,7 @@ class Release:
 
     @property
     def root(self) -> Path:
-        """Return the root's path, with a digest of the package list: a changed list gets a new root, not one in use."""
+        """Return the root's path. It contains a digest of the package list, so that a changed list gets a new root."""
         packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 

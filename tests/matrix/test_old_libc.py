@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test libraries built on this machine, preloaded into programs with the libc of other, even older, releases."""
+"""Test that programs of older and newer Debian releases start with libraries that were built on this machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the quick tests with the newest Python in a Debian release, which is that of Debian 13."""
+"""Run the quick tests on Debian 13, the Debian release with the newest Python."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def later_job(machine: System) -> None:
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster)
-        admin.types(PLUGSTACK)  # the new virtual cluster has written its own plugstack.conf
+        admin.types(PLUGSTACK)  # again, because the new virtual cluster has replaced plugstack.conf
         assert re.search(rf"upgraded from schema version {older.VERSION} to \d+$", starting(cluster).strip())
         assert cluster.run(["reprise", "db", "check"], user="reprise", check=False).returncode == 0
         with Daemon(cluster):

@@ -35,8 +35,8 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
 """Programs that mostly compute if they are run with these arguments."""
 RANKS = [2, 4]
-# Programs whose communication is random with more ranks, because a worker takes the next task whenever it is free; and
-# the numbers of ranks to test.
+# Numbers of ranks to test for programs whose communication is random if there are more ranks, because each worker takes
+# the next task whenever it is free.
 BY_CHANCE = {"queue": [2]}
 SPEED_UP_MIN = 5
 

@@ -180,7 +180,7 @@ def test_the_first_piece_is_loaded_whatever_it_costs_and_the_next_waits_for_it(p
 
 
 def test_the_wait_of_a_read_is_estimated_from_reads_that_nothing_delayed(pure: ctypes.CDLL) -> None:
-    """Every second read waits for other processes' loads, which takes forty times as long."""
+    """Every second read has to wait for loads by other processes, and therefore takes forty times as long."""
     ledger, known = Ledger(pure), 0
     for number in range(1000):
         seen = 4_000_000 if number % 2 else 100_000

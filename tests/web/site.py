@@ -189,7 +189,10 @@ class WebSite:
         return self.directory / "web.log"
 
     def spawn(self, *before: str, passed: Sequence[int] = (), **variables: str) -> None:
-        """Start `reprise web serve` with the prefix `before`, inherited descriptors `passed` and more variables."""
+        """Start `reprise web serve` with `before` in front of the command; it inherits the descriptors `passed`.
+
+        `variables` are added to the command's environment.
+        """
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*AS_ORDINARY_USER, *before, *self._command, "web", "serve"],

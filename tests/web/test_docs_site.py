@@ -76,7 +76,7 @@ def site(directory: Path) -> dict[Path, Parsed]:
 def test_a_broken_link_or_a_page_without_a_link_fails(
     directory: Path, tmp_path: Path, page: str, text: str, said: str
 ) -> None:
-    assert directory.is_dir()  # so that the generator is installed
+    assert directory.is_dir()  # the fixture `directory` has installed the generator
     for name in ("docs", "etc", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("Makefile", "mkdocs.yml", "requirements-docs.lock", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):

@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """Return the events of a stream until it ends; the reader disconnects after `left_after` checks."""
+    """Return the events of a stream until it ends; its reader stays connected for `left_after` checks."""
     looks = 0
     watchers = live.Watchers()
 

@@ -314,7 +314,7 @@ def test_a_link_leads_to_older_jobs(pages: TestClient, filled: WebSite) -> None:
 
 def test_a_slow_first_overview_tells_the_browser_to_retry(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
-    # nothing computes the overview, because the client is used without `with`
+    # Without `with`, the client does not start the application's background thread, so nothing computes the overview.
     client = TestClient(create(filled.config), headers=as_user(filled))
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)

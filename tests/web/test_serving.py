@@ -106,7 +106,7 @@ def wait_until_told(manager: socket.socket, *states: str) -> None:
 def test_a_socket_from_systemd_is_served_and_systemd_is_notified(tmp_path: Path, manager: socket.socket) -> None:
     site = WebSite(tmp_path)
     listens = site.port
-    site.file.write_text(site.file.read_text().replace(f":{listens}", ":1"))  # web.listen names another port
+    site.file.write_text(site.file.read_text().replace(f":{listens}", ":1"))  # web.listen differs from systemd's socket
     try:
         site.start(
             sys.executable, "-c", PARENT, str(listens), NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="2000000"
@@ -209,7 +209,7 @@ def test_a_hanging_event_loop_no_longer_notifies_the_watchdog(
         wait_until_told(manager, READY, ALIVE)
         asks.start()
         assert hangs.wait(20)
-        manager.settimeout(0.3)  # 30 intervals between notifications
+        manager.settimeout(0.3)  # 30 times the interval between notifications
         with pytest.raises(TimeoutError):
             for _ in range(1000):  # discards the notifications that were sent before the loop hung
                 manager.recv(100)

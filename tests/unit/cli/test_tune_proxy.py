@@ -64,7 +64,7 @@ def test_a_replay_does_not_overwrite_its_inputs(site: Path, output: str) -> None
 
 @pytest.mark.slow
 def test_a_run_is_recorded(site: Path) -> None:
-    # files as the witness writes them, but made without MPI
+    # traces in the format of the preloaded library `witness`, but written without MPI
     events = [event("barrier", 0), event("allreduce", 100, send_bytes=8, type_size=8)]
     made = write(site, events, events)
     script = "".join(f'cp {path} "$REPRISE_WITNESS_TRACE/"\n' for path in sorted(made.glob("*.trace")))

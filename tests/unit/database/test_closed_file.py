@@ -44,7 +44,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to switch 
 
 @contextmanager
 def locking(path: Path) -> Iterator[str]:
-    """Run a process as a group member that locks every file it can open, and yield its output."""
+    """As a member of the database's group, run a process that locks every file it can open; yield its output."""
     process = subprocess.Popen(
         [sys.executable, "-c", AS_MEMBER + LOCK, str(GROUP), str(MEMBER), str(path)],
         stdin=subprocess.PIPE,

@@ -131,7 +131,7 @@ def unmasked(path: Path) -> Any:
 
 
 def fill(connection: sqlite3.Connection) -> None:
-    """Insert a row with secrets into each table that can contain any, using the columns of the schema version."""
+    """Insert a row with secrets into each table that can contain secrets and that exists in the connection's schema."""
     values: dict[str, Any] = {
         "campaign": campaign(id=1),
         "trial": trial(1, id=1),

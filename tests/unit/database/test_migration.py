@@ -242,7 +242,7 @@ def test_acknowledged_rows_survive_kill_9(tmp_path: Path) -> None:
             ids = {found.id for found in database.campaigns()}
             assert ids >= set(range(1, acknowledged + 1))
             complete = {found.id for found in database.campaigns() if found.state == "complete"}
-            assert complete == {found.campaign_id for found in database.records()}  # both rows or neither
+            assert complete == {found.campaign_id for found in database.records()}  # campaign and record, or neither
 
 
 def test_script_without_its_last_semicolon_is_refused() -> None:

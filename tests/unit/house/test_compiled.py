@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that pytest uses test files compiled in advance, and that the cluster tests to start first exist."""
+"""Test that pytest uses test files compiled in advance, and that the files listed in LONGEST_FIRST exist."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ PAGE = (ROOT / "docs/explanation/compared.md").read_text()
 OURS = [row.split("|")[4] for row in PAGE.split("\nOur benchmarks")[0].splitlines() if row.startswith("| ")][1:]
 """The table column about Reprise, with numbers from our own runs."""
 LAST_WORDS = PAGE.split("a feature that none of these systems has")[1]
-EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # row for all landscapes in docs/reference/tuner-evaluation.md
+EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # a method's row in tuner-evaluation.md; the number is for all landscapes
 TABLE_7_4 = r"\| {} \| ([\d.]+) %, [\d.]+ % \|"
-PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # row for small reads
+PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # an access pattern's row in small-reads.md
 FOUND = [
     (
         r"On (\d+) landscapes, the search found a point within (\d+) % of the optimum after a median of (\d+) "

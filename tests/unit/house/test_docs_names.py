@@ -88,7 +88,7 @@ def test_variables_that_programs_read_are_documented() -> None:
         *re.findall(r'(?:envvar=|environ(?:\.get\(|\[))"((?:REPRISE|SRO)[A-Z0-9_]*)"', PRODUCT),
         *re.findall(r'(?:VARIABLE|OPTION_TWIN) "(REPRISE[A-Z_]*)"', PRODUCT),
     }
-    # Only Reprise itself sets these variables, for the witness.
+    # Only Reprise itself sets these variables, to control its preloaded library `witness`, so users need not know them.
     of_ours_alone = {"REPRISE_PROFILE", "REPRISE_WITNESS", "REPRISE_WITNESS_SETTINGS", "REPRISE_WITNESS_TRACE"}
     assert len(read) > 8
     assert {name for name in read - of_ours_alone if not re.search(rf"`[^`\n]*{name}\b", TEXTS)} == set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check rules for the whole source: one package, the permitted imports between rooms, and each file's head."""
+"""Check rules for the whole source: one package, the permitted imports between folders, and each file's first lines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sources(part: str) -> Iterator[Path]:
 
 
 def packages() -> set[str]:
-    """Return the names of the package, its parts and its rooms, according to the folders."""
+    """Return the dotted names of the package, its parts and its rooms: a name for each folder with an `__init__.py`."""
     found = set()
     for name, folder in FOLDERS.items():
         for path in (ROOT / folder).rglob("__init__.py"):
@@ -69,7 +69,7 @@ def test_a_part_is_importable_under_its_own_name_only(part: str) -> None:
 
 
 def test_only_the_package_is_importable_once_installed(tmp_path: Path) -> None:
-    """Outside the checkout, `reprise` can be imported, and no folder of the checkout is a module."""
+    """Outside the checkout, `reprise` can be imported, but no folder of the checkout, such as `web`, by its name."""
     names = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name.isidentifier())
     assert {"bench", "database", "matcher", "reprise", "tests", "tuner", "web"} <= set(names)
     code = """if True:

@@ -65,7 +65,10 @@ def test_an_upgrade_starts_the_units_from_their_new_files(tmp_path: Path, before
 
 
 def test_no_script_deletes_an_account_or_files_of_others() -> None:
-    """The account must stay, because its id authenticates replies. The RPM's scripts delete nothing at all."""
+    """Replies are authenticated by the account's id, which another account could get if the account were deleted.
+
+    The RPM's scripts delete nothing at all.
+    """
     spec = (ROOT / "packaging" / "reprise.spec").read_text()
     assert "userdel" not in "".join(path.read_text() for path in SCRIPTS.glob("reprise.p*"))
     assert not {"userdel", "groupdel", "rm"} & set(spec.partition("%post\n")[2].split())
