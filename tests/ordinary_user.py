@@ -8,4 +8,5 @@ import os
 UID = 1000
 """The ordinary user's uid inside the namespace. No account with this uid is needed."""
 AS_ORDINARY_USER = ["unshare", "--user", f"--map-user={UID}", f"--map-group={UID}"] if os.geteuid() == 0 else []
-"""Prefix for a command, which does not change the command's process id or directory."""
+"""Prefix that makes a command run as the ordinary user. The command keeps the process id and directory of the
+prefix."""

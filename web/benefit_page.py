@@ -22,7 +22,7 @@ HOURS = "{:,.1f}".format
 
 
 def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
-    """Return the page (HTML) for the values that `matcher.support.jobs.site_summary` returns."""
+    """Return the page (HTML) for the values `found`, which `matcher.support.jobs.site_summary.read` returns."""
     benefit, decided = found["benefit"], sum(found["decisions"].values())
     known = benefit["saved"] is not None
     expected = unmatched_classes.Expected(**found["expected"])

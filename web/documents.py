@@ -117,7 +117,7 @@ def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
 
 
 def progress(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those values of a campaign that change while it runs, to be sent to the pages that follow the campaign."""
+    """Return the values that change while a campaign runs, which its open pages receive as events."""
     found = described["details"]["problems"]
     return {
         "campaign": described["campaign"],

@@ -67,7 +67,7 @@ class Daemons:
         return next(filter(None, (daemon.obituary() for daemon in self.started)), "")
 
     def wait_for(self, what: str, ready: Callable[[], bool]) -> None:
-        """Wait until `ready()` returns true; `what` is the name in error messages of the thing that is awaited.
+        """Wait until `ready()` returns true; error messages call the awaited condition `what`.
 
         Raise RuntimeError if a daemon dies, or after START_TIMEOUT_S.
         """

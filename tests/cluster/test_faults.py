@@ -172,7 +172,7 @@ def test_a_forged_decision(machine: VirtualCluster, usual: tuple[Seen, float], n
 
 
 def test_a_forged_decision_never_reaches_what_runs_as_root(machine: VirtualCluster) -> None:
-    """Prologs and epilogs run as root, so they do not get even a variable that settings may contain."""
+    """Prologs and epilogs run as root, so the plugin sets no variables for them, not even those allowed in jobs."""
     forged = {"v": 1, "id": "x", "verdict": "apply", "env": {"SRO_FORGED": "1"}}
     machine.write("/etc/slurm/tell.sh", "#!/bin/sh\n/usr/bin/env >> /var/log/slurm/tell.$(id -u)\n", mode=0o755)
     conf = machine.path("/etc/slurm/slurm.conf")

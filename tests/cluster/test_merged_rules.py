@@ -76,7 +76,7 @@ def cluster(build: OpenMPIBuild) -> Iterator[VirtualCluster]:
 
 
 class Site:
-    """Campaigns with a database outside the cluster, and with files and proofs on the cluster's nodes."""
+    """Campaigns with a database outside the cluster. Their rules files are checked by launches on the cluster."""
 
     def __init__(self, cluster: VirtualCluster, build: OpenMPIBuild, database: Path) -> None:
         self.cluster = cluster
@@ -89,7 +89,7 @@ class Site:
         self.launches = 0
 
     def run(self, plan: TrialPlan) -> TrialOutput:
-        """Run a plan of a proof on the nodes, with the host's paths converted to the cluster's."""
+        """Run a launch that checks a rules file, with the host's paths converted to the cluster's paths."""
         self.launches += 1
         given = {name: value.removeprefix(self.root) for name, value in plan.environment.items()}
         argv = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "mpirun", *plan.argv]
@@ -117,7 +117,7 @@ class Site:
             return [record.status for record in database.records(status=None)]
 
     def hand_over(self) -> None:
-        """Pass all records to the cluster's matcher, with the host's paths converted to the cluster's."""
+        """Pass all records to the cluster's matcher, with the host's paths converted to the cluster's paths."""
         with Database.open(self.database) as database:
             found = [dataclasses.asdict(record) for record in database.records(status=None)]
         for record in found:

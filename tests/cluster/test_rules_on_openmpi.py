@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the installed Open MPI treats rules files on several nodes as our reader and our proof expect.
+"""Test that the installed Open MPI treats rules files on several nodes as Reprise's reader and checks expect.
 
 `make test-matrix` tests each release with all unusual files. These tests use a real `mpirun` on four nodes, and
 settings in addition to the file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that a program that the matcher cannot read reports its identity in its first run, so that the next run matches.
+"""Test that a job reports the identity of a program that the matcher cannot read, so that the next job matches.
 
 The program is in a home directory that other users cannot read. The tests use TCP with munge, on a real Slurm.
 """

@@ -44,8 +44,8 @@ LIMIT_S = 120.0
 class Way:
     """A way to submit a job. `command` runs in a shell in the job's directory, which contains `job.sh` and `task.sh`.
 
-    `shown` describes the way on the page; if `command` is empty, the first code span in `shown` is the command.
-    `recurs` means that the job starts every minute; such a way is tried only once, with the plugin.
+    `shown` describes the way in docs/reference/submissions.md; if `command` is empty, the first code span in `shown` is
+    the command. `recurs` means that the job starts every minute; such a way is tried only once, with the plugin.
     """
 
     name: str

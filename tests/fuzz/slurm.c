@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stubs of Slurm's functions that have no effect, for harnesses without their own stubs.
+// Stubs without effect for Slurm's functions, for harnesses that define no stubs themselves.
 #include <slurm/spank.h>
 
 #define NEVER(name, parameters)                                                                                        \

@@ -314,8 +314,8 @@ static void renumbered(void)
     }
 }
 
-// Writes a program and executes it, which fails if the library still has the file open for writing after its last
-// close.
+// Writes a program to a file, closes the file, and executes it. Execution fails if the library still has the file open
+// for writing.
 static void executed(void)
 {
     char copy[4096], bytes[BYTES];

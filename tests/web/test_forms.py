@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the campaign file that a form makes is complete for each component that Reprise ships."""
+"""Test that the form for a campaign makes a complete campaign file, for each component that Reprise ships."""
 
 from __future__ import annotations
 

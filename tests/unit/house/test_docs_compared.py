@@ -119,7 +119,8 @@ FOUND = [
         [r"quarantined within (\d+) jobs", r"^\| 5 % times Student's t.*?\| ([\d.]+) % \|"],
     ),
 ]
-"""Words of this page with figures, the page that has them from a benchmark, and where each stands there."""
+"""Sentences of compared.md with numbers, the benchmark's page that contains these numbers, and a pattern for each
+number on that page."""
 
 
 def same(figure: str) -> str:

@@ -36,7 +36,7 @@ UNITS = {
         r"^(EnvironmentFile|ListenStream|StateDirectory)=-?(\S+)$", unit.read_text(), re.MULTILINE
     )
 }
-"""Places that systemd reads or makes for the units."""
+"""Paths that systemd reads or creates for the units."""
 NOT_PYTHON = ("spank", "etc", "docs", "accelerators", "packaging", "tools")
 ADMINS_OWN = (
     "/etc/slurm",
@@ -46,7 +46,7 @@ ADMINS_OWN = (
     "/var/lib/reprise/artifacts/",
     "/var/lib/reprise/snapshot.db",
 )
-"""Places that are a site's, or that an admin or a campaign makes."""
+"""Paths that belong to a site, or that an admin or a campaign creates."""
 
 
 def settings() -> set[str]:

@@ -98,7 +98,7 @@ def test_a_silent_client_is_disconnected_after_the_timeout(daemon: Daemon, sent:
 
 
 def test_a_client_that_never_began_a_frame_is_disconnected_without_a_log_line(tmp_path: Path) -> None:
-    """A plugin connects before it has a request, and sbatch may still be waiting for the script."""
+    """The client may be a plugin, which connects before it has a request, while sbatch still waits for the script."""
     own = Daemon(tmp_path, "request_timeout_s = 0.1").start()
     for sent in (b"", b"\0"):
         with own.connect() as connection:

@@ -40,7 +40,8 @@ WORDS = st.sampled_from(
 SEPARATORS = st.sampled_from(["/", "_", ".", "//", "__.", "-", ""])
 PATHS = st.lists(st.tuples(SEPARATORS, WORDS), max_size=7).map(lambda words: "".join(itertools.chain(*words)))
 TEXTS = PATHS | st.text(max_size=4)
-# At most 2**53 - 1: these tests also compare sizes by the circular comparer, which computes with floats.
+# At most 2**53 - 1, because these tests also compare sizes by the circular comparer, which converts them to floats, and
+# a float cannot represent every larger integer.
 SIZES = st.none() | st.integers(0, 8) | st.sampled_from([-1, 2**31 - 1, 2**53 - 1])
 HUGE = SIZES | st.sampled_from([2**53, 2**53 + 1, 2**63, 10**24, 10**24 + 1])
 TIMES = st.sampled_from([0.0, 1e9, 1.7e9, 1.7e9 + 60, 1.7e9 + 43200, 2**31 + 0.5, 253_402_000_000.0])
