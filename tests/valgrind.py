@@ -42,7 +42,7 @@ class Problem:
 
 
 def command(log: str, *argv: str) -> list[str]:
-    """Return an argument list that runs `argv` under valgrind, and writes all processes' findings to `log`."""
+    """Return an argument list that runs `argv` under valgrind, and writes findings about it and its forks to `log`."""
     return [*COMMAND, f"--log-file={log}", *argv]
 
 

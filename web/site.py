@@ -86,5 +86,5 @@ def operator_of(person: Annotated[Person, Depends(person_of)]) -> Person:
 ASite = Annotated[Site, Depends(site_of)]
 APerson = Annotated[Person, Depends(person_of)]
 Staff = Annotated[Person, Depends(staff_of)]
-STAFF = [Depends(staff_of)]  # for routes that only staff may use, but that do not need the user
+STAFF = [Depends(staff_of)]  # for staff-only routes that do not need the user
 Operator = Annotated[Person, Depends(operator_of)]

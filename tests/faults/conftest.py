@@ -13,7 +13,7 @@ from tests.spank.conftest import Stub, binaries, stub
 
 __all__ = ["binaries", "stub"]
 
-# Prefix for a command, which makes file modes apply to the command even if root starts it.
+# Command prefix that makes file modes apply to the command even if root starts the command.
 POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--") if os.geteuid() == 0 else ()
 
 

@@ -109,7 +109,8 @@ def test_a_job_gets_its_whole_decision_or_none_however_little_memory_there_is(fa
     def given(env: dict[str, str]) -> int:
         return sum(name.startswith("SRO_") for name in failing.play(*lines, argv=["slurmstepd"], env=env).job)
 
-    # With 76 to 84 KB, json-c itself drops the 43rd and all later variables, because its table has to grow for them.
+    # With 76 to 84 KB of memory, json-c cannot enlarge its table, and drops the 43rd and all later variables. The
+    # plugin must then set no variable at all.
     assert {given(env) for env in [*budgets(70_000, 90_000, 500), *budgets(100_000, 700_000, 50_000)]} == {0, 64}
 
 

@@ -88,7 +88,7 @@ class Booted:
 def booted(system: System) -> Iterator[Booted]:
     """Boot a system, which must have the package `systemd`, and yield it."""
     units = system.path("/etc/systemd/system")
-    for name in LEFT_OUT:  # units for which booting would wait, and which no test uses
+    for name in LEFT_OUT:  # units that no test uses, but for which booting would wait
         (units / name).unlink(missing_ok=True)
         (units / name).symlink_to("/dev/null")
     with _group() as group:

@@ -38,7 +38,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 class Serving(uvicorn.Server):
     def install_signal_handlers(self) -> None:
-        """Install no signal handlers, because only a main thread may do this, and the server runs in another one."""
+        """Install no signal handlers, because only the main thread may, and this server runs in another thread."""
 
 
 @pytest.fixture(scope="module")

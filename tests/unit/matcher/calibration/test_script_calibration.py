@@ -46,7 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[FoundScript]:
 
 
 def test_pairs_match_where_the_scripts_name_the_same_application(found: list[FoundScript]) -> None:
-    """Each owner has four applications; two of them have records, and two scripts of each application are queries."""
+    """Each owner has four applications. Two of these have records, and two scripts of each application are queries."""
     pairs = script_pairs.pairs([LabelledScript(script) for script in found], [1]).sure
     records, asking, strangers = 2 * OWNERS, 8 * OWNERS, OWNERS // 2
     assert pairs.counts.sum() == records * asking + strangers**2

@@ -126,7 +126,7 @@ def test_a_line_is_not_too_steep_where_one_total_separates_all_pairs() -> None:
 def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
     """Return random levels of pairs for all parts of a calibration's model, and, for each pair, whether it matches.
 
-    Pairs that match are more similar than other pairs.
+    Each part of a matching pair is similar with probability 0.8, and each part of another pair with probability 0.2.
     """
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < 0.1

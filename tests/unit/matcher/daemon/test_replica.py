@@ -100,7 +100,7 @@ def test_a_replica_answers_with_the_primarys_records_and_forwards_the_jobs_outco
 
 @pytest.mark.slow
 def test_the_primary_quarantines_a_record_that_harms_jobs_of_a_replica(primary: Daemon, replica: Daemon) -> None:
-    """Jobs end one after the other, so the primary receives the reports of a block's two jobs in separate batches."""
+    """Jobs end one after the other, so the primary receives the reports of a block's two jobs separately."""
     for one in (primary, replica):
         one.config.write_text(one.config.read_text().replace("holdout = 0.0", "holdout = 0.1"))
     both(primary, replica)
