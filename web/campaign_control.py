@@ -31,7 +31,7 @@ from reprise.tuner.model import private_files
 BEGUN_S = 20.0  # seconds within which a campaign must report that it has started, or why it failed to start
 LOOK_S = 0.05
 SAID_LIMIT = 4096  # maximum number of bytes of a campaign's output that are searched for its number or an error
-ISOLATED = ("-I",) if sys.flags.isolated else ()  # start Python in isolated mode if the pages run in it
+ISOLATED = ("-I",) if sys.flags.isolated else ()  # campaigns run Python in isolated mode if the pages do
 _BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
 
 

@@ -36,8 +36,8 @@ async def events(
 ) -> AsyncIterator[str]:
     """Yield an event `progress` with the value of `look` whenever it changes, and `end` when the campaign has ended.
 
-    The events also stop if `gone` returns true, that is, when the browser has disconnected, and after `lasting_s`
-    seconds, because the token may have expired or the user may have left the group.
+    The stream also ends if `gone` returns true, that is, when the browser has disconnected. After `lasting_s` seconds,
+    it ends in any case, because the token may have expired or the user may have left the group by then.
     """
     watchers.count += 1
     try:

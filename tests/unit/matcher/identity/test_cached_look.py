@@ -14,7 +14,7 @@ from reprise.matcher.identity.cached_look import Look, cached_look
 
 
 def look(path: Path) -> Look:
-    """Return the cached status of a path. First use the path, so that the kernel has it in its cache."""
+    """Access a path, so that the kernel caches it, and return the path's status as looked up in the cache."""
     path.stat()
     found = cached_look(str(path))
     if found is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the detection of parts of a program that conflict with a preloaded library: its own loader, or a sanitizer."""
+"""Test the detection of what makes a program conflict with a preloaded library: a loader of its own, or a sanitizer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the comparison of a job's behavior with its record, and what it may reveal about another user's record."""
+"""Test the comparison of a job's behavior with its record, which must not reveal too much of another user's record."""
 
 from __future__ import annotations
 
