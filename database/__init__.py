@@ -4,7 +4,8 @@
 This package contains all of the project's SQL, and imports no other part of the project except `reprise.errors`.
 """
 
-# the package was found in the current directory or on PYTHONPATH, and would be loaded twice
+# Imported as `database`, from the current directory or PYTHONPATH. Importing `reprise.database` later would load a
+# second copy of the package, whose exceptions and classes differ from the first copy's.
 if __name__ != "reprise.database":
     raise ImportError("this is reprise.database: import it by that name")
 

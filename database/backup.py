@@ -24,7 +24,8 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     """Write a copy of the current state of the database at `path` to the file `target`, and check the copy.
 
     Writers do not have to wait, because SQLite shows a reader one consistent state. Raise DatabaseError on failure,
-    without leaving a partial file. The database itself is never overwritten, even with `overwrite`.
+    without leaving a partial file. With `overwrite`, an existing `target` is replaced, unless it is the database
+    itself.
     """
     _refuse_own(path, target)
     for there in (target, _log_of(target)):
@@ -120,7 +121,7 @@ def _copy(backup: Path, copy: Path, path: Path) -> None:
 def version_of(path: Path, *, called: Path | None = None) -> int:
     """Check that a file is an undamaged Reprise database, and return its schema version.
 
-    Raise DatabaseError if the file is anything else; the message calls the file `called`.
+    Raise DatabaseError if the file is anything else. If `called` is given, the message names it in place of `path`.
     """
     name = called or path
     if not path.is_file():
@@ -145,7 +146,7 @@ def _refuse_in_use(path: Path, now: float) -> None:
             run = database.service_run_at(now)
             campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
-        return  # an unreadable database is a reason to restore a backup
+        return  # an unreadable database is not refused, because users restore backups to repair it
     if run and run.stopped_at is None:
         raise BusyError(
             f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop the daemon, or use --force "
@@ -204,7 +205,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        if os.geteuid() == 0:  # root gives the new file to the owner of the old file or of the directory
+        if os.geteuid() == 0:  # root gives the file to the owner of the old file, else of the directory
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(descriptor, mode)

@@ -12,7 +12,8 @@ from reprise.database.masked_json import masked_json
 from reprise.database.row_codec import Table, to_json
 from reprise.database.store import Store
 
-# as_given: the keys of JSON objects keep their order, because a parameter may depend on the parameters before it
+# as_given: the keys of JSON objects keep their order, because a campaign's parameter may depend on the parameters that
+# `spec` lists before it
 CAMPAIGN = Table("campaign", Campaign, as_given=True)
 TRIAL = Table("trial", Trial)
 
@@ -66,7 +67,7 @@ class Campaigns(Store):
                 raise NotFoundError(f"no trial with id {trial.id}: add it first")
 
     def trials(self, campaign_id: int, problem: str | None = None) -> Sequence[Trial]:
-        """Return the trials of a campaign, or of one of its problems, in the order in which they were added."""
+        """Return a campaign's trials, or those of the problem `problem`, in the order in which they were added."""
         rows = self._read(
             "SELECT * FROM trial WHERE campaign_id = :campaign AND (:problem IS NULL OR problem = :problem)"
             " ORDER BY id",

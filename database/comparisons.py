@@ -11,9 +11,9 @@ from reprise.database.entities import Compared, LatelyCompared
 from reprise.database.store import Store
 
 # The tasks of a job array share one decision; only the task that ended first counts. A job reports the id of its
-# decision itself, so its user could report any id. Reports by users other than the decision's, and unconfirmed reports,
-# are therefore ignored. The index is named because SQLite's planner would choose a different index, and read all
-# decisions of the record for each block.
+# decision itself, so a user could report the id of another user's decision. An outcome therefore counts only if it is
+# confirmed and has the decision's user and cluster. INDEXED BY is needed because SQLite's planner would choose a
+# different index, and read all decisions of the record to find one block.
 _COMPARED_SQL = """
 SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
        d.held_out, o.elapsed_s, o.exit_status
@@ -27,7 +27,7 @@ WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
 _OF_ALL = _COMPARED_SQL.format(index="decision_by_block")
 _OF_USER = f"{_COMPARED_SQL.format(index='decision_by_user_block')} AND d.uid = :uid"
-# Sorted by name, blocks are in chronological order.
+# The order of the blocks' names is the order in which the blocks were begun.
 _FROM_LATEST = "ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
 BLOCK_SQL = f"{_OF_ALL} AND d.block = :block {_IN_ORDER}"
 ALL_SQL = f"{_OF_ALL} {_IN_ORDER}"
@@ -38,7 +38,8 @@ COUNT_SQL = """
 SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_user_block
 WHERE compared_id = :record AND uid = :uid AND block IS NOT NULL AND (:since = 0 OR at > :since)
 """
-# A block counts for its user if it has two or more jobs and all of them have confirmed ends; failed jobs also count.
+# Counts the users who have at least :blocks measured blocks. A block is measured if it has two or more jobs and all of
+# its jobs have confirmed ends; jobs that failed count like the others.
 MEASURED_SQL = """
 SELECT count(*) FROM (
   SELECT uid FROM (
@@ -82,7 +83,7 @@ class Comparisons(Store):
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
     ) -> Sequence[Compared]:
-        """Return the jobs in a record's blocks whose decisions were made after `since` (Unix seconds).
+        """Return the jobs in a record's blocks, if the jobs' decisions were made after `since` (Unix seconds).
 
         The jobs are ordered by block, and by time within a block.
 

@@ -31,7 +31,7 @@ class Decisions(Store):
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
-        """Return the ids of a user's decisions at submission that no job has claimed, oldest first.
+        """Return the ids of decisions at the submission of a user's jobs, oldest first, if no job has reported the id.
 
         Only decisions from `since` (inclusive) to `until` (exclusive) are returned, in Unix seconds.
         """
@@ -62,10 +62,10 @@ class Decisions(Store):
     ) -> bool:
         """Store the job and the cluster that a decision was made for, and return whether this changed the decision.
 
-        A job that is already stored is kept, unless this job is `confirmed` and the stored job is not. The tasks of a
-        job array share one decision, which stores only one of these tasks; the others are found by their outcomes. A
-        job reports the id of its decision itself, so its user could report any id. With `uid`, another user's decision
-        is therefore left unchanged.
+        If a job is already stored, it is kept, unless the new job is `confirmed` and the stored job is not. The tasks
+        of a job array share one decision, which stores only one of these tasks; the other tasks are found by their
+        outcomes. A job reports the id of its decision itself, so a user could report the id of another user's decision.
+        A decision of a user other than `uid` is therefore left unchanged, unless `uid` is None.
         """
         with self._write() as connection:
             changed = connection.execute(
@@ -108,7 +108,7 @@ class Decisions(Store):
         """
         told_at = f"json_extract(metadata, '$.{TOLD_AT}')"
         sql = (
-            "SELECT metadata FROM (SELECT at, metadata FROM decision WHERE uid = :uid AND at >= :since"  # noqa: S608 (a word of this module's own)
+            "SELECT metadata FROM (SELECT at, metadata FROM decision WHERE uid = :uid AND at >= :since"  # noqa: S608 (a constant of this module)
             f" ORDER BY at DESC LIMIT :latest) WHERE {told_at} >= :since ORDER BY {told_at}"
         )
         rows = self._read(sql, {"uid": uid, "since": since, "latest": latest})

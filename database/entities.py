@@ -253,7 +253,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job in a block of one user's jobs, where some get a record's settings and others are held out (`held_out`).
+    """A job in a block of one user's similar jobs; some of a block's jobs get a record's settings, others are held out.
 
     `size` is the number of jobs in the full block, 0 if unknown. `nodes` is None if it is unknown. `elapsed_s` and
     `failed` are None if the job's end was not confirmed.
@@ -375,7 +375,7 @@ class ListedJob:
 class UnreadScript:
     """One user's jobs with the same batch script, in which the parser found no program.
 
-    If the script's path is unknown, the jobs have the same job name.
+    If the path of the script is unknown, jobs with the same job name are assumed to have the same script.
 
     `jobs` and `node_hours` count jobs that have ended; a job with an unknown number of nodes counts as running on one
     node. `decision_id` is the id of the newest decision for such a job.
@@ -417,7 +417,7 @@ class UnmatchedClass:
 
 @dataclass(frozen=True)
 class ServiceRun:
-    """A period in which the daemon ran, which shows support staff whether the daemon ran when a job was submitted."""
+    """A period in which the daemon ran. These periods show whether the daemon ran when a job was submitted."""
 
     started_at: float
     seen_at: float
@@ -430,8 +430,8 @@ class ServiceRun:
 class Prediction:
     """A model that predicts one cost (`target`, e.g. `read`) of a family of jobs, stored as its training data (`rows`).
 
-    The model is fitted to the rows again when it is needed, so nothing has to be unpickled. `engine` is the name and
-    release of the library, and `settings` has the library's parameters.
+    The model is fitted to the rows again when it is needed, so no pickled object is loaded, which could execute code.
+    `engine` is the name and release of the library, and `settings` has the library's parameters.
 
     `mdape` (in percent) and `r2` are measured on held-out configurations; they are None if there were too few of these.
     `refused` is the reason why the model must not be used, in one line; it is empty if the model may be used.

@@ -70,7 +70,7 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        # there is no room for the shared index next to the file (-shm)
+        # SQLite reports an I/O error if the file system has no room for the shared index (-shm)
         case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):
             return _full(path)
         case sqlite3.SQLITE_IOERR:
@@ -100,7 +100,7 @@ def _code(error: sqlite3.Error) -> int | None:
     See https://sqlite.org/rescode.html. Return None if the error does not come from SQLite itself.
     """
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    if code is None and "Could not decode to UTF-8" in str(error):  # Python's message for invalid text
+    if code is None and "Could not decode to UTF-8" in str(error):  # text in the file is not UTF-8
         return sqlite3.SQLITE_CORRUPT
     return None if code is None else code & 0xFF
 

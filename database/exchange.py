@@ -23,8 +23,8 @@ from reprise.database.facade import Database
 from reprise.database.upkeep import TABLES
 
 FORMAT = "reprise-database"
-VERSION = 1  # version of the format, increased for changes that would mislead a reader of the old format
-OUTBOX = "outbox"  # a replica's table of messages that its primary has not received yet
+VERSION = 1  # version of the format, increased by changes that a program for the old format would misread
+OUTBOX = "outbox"  # the table of messages that a replica has not sent to its primary yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
 # Tables whose rows refer to other tables, in the order in which they are imported, after all other tables.
 LAST = ("trial", "record", "user_quarantine", "profile", "decision")
@@ -45,7 +45,7 @@ def lines(database: Database) -> Iterator[str]:
 
 
 def write(database: Database, file: Path) -> None:
-    """Write the database's export to `file`, with the database's mode.
+    """Write the database's export to `file`, with the permissions of a database file.
 
     Raise DatabaseError on failure; an existing file is then unchanged.
     """
@@ -63,8 +63,8 @@ def take(database: Database, text: Iterable[bytes], name: str) -> int:
 
     On failure, no row is imported.
 
-    The database must be empty. The InvalidValueError that is raised on failure names the first wrong line, or the table
-    that lacks rows.
+    The database must be empty. Raise InvalidValueError if a line is wrong or if rows are missing; the message names the
+    first wrong line, or the table with missing rows.
     """
     if any(_counts(database).values()):
         raise InvalidValueError(f"{database.path}: is not empty: import into a new one (`reprise db init`)")

@@ -57,7 +57,7 @@ def network_type(path: Path) -> str | None:
     """Return the type of the network file system that contains `path`; None if the file system is local or unknown."""
     resolved = path.resolve()
     for existing in (resolved, *resolved.parents):
-        if os.path.exists(existing):  # noqa: PTH110 (no error without permission); also makes an automounter mount it
+        if os.path.exists(existing):  # noqa: PTH110 (no PermissionError); mounts an automounted path
             break
     try:
         kind = type_of(resolved, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subject of a record's gain: the application's run time, or a different quantity that the campaign measured.
 
-The gain of a rules file is measured with a benchmark of single collective calls. It says little about a job, which also
-computes and calls other collectives. Therefore, a gain is always shown with its subject.
+The gain of a rules file is measured with a benchmark of single collective calls. Such a gain says little about the run
+time of a job, which also computes and calls other collectives. Therefore, a gain is always shown with its subject.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def is_withdrawn(subject: str) -> bool:
 
 
 def promise(gain: float, gain_low: float, subject: str) -> str:
-    """Return a phrase that describes a gain to a job's user."""
+    """Return a phrase for a job's user with the gain of the settings, its lower bound and its subject."""
     if is_withdrawn(subject):
         return f"unknown gain (measured for {subject})"
     return f"measured gain {gain:.0%} (at least {gain_low:.0%}){not_of_the_run(subject)}"

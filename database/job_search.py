@@ -51,7 +51,7 @@ _OF_REPORTS = {
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
 }
-# Conditions that no report without a decision can meet.
+# Conditions that only jobs with a decision can meet, because reports of jobs lack the data that they test.
 _ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))
 _OF_APPLICATION = (  # separate conditions, so that each can use its own index
     "json_extract(d.metadata, '$.program') = :application",
@@ -59,7 +59,7 @@ _OF_APPLICATION = (  # separate conditions, so that each can use its own index
     " AND json_extract(d.metadata, '$.program') IS NOT :application",
 )
 
-# The tasks of a job array share one decision; only the task that ended first counts, as when gains are measured.
+# The tasks of a job array share one decision; only the task that ended first counts, as in `comparisons`.
 _ALIKE_SQL = """
 SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
 FROM decision AS d
@@ -191,7 +191,7 @@ class Jobs(Store):
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                if len(found) == wanted.limit:  # the older reports, possibly a million, do not have to be read
+                if len(found) == wanted.limit:  # older reports are not in the result
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)

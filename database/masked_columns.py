@@ -83,7 +83,7 @@ def masked_message(message: Any) -> Any:
 
 @lru_cache(maxsize=1)  # one entry is enough, because the cells of a row are masked one after the other
 def habits_in(metadata: Any) -> Habits:
-    """Return how the program named in a cell with a job's metadata takes secrets, to mask the row's other cells."""
+    """Return in which options the program of a job takes secrets, given the cell with the job's metadata."""
     try:
         return habits_of(json.loads(metadata)) if isinstance(metadata, str) else NONE
     except (ValueError, RecursionError):

@@ -68,10 +68,11 @@ _CERTAIN, _HINT, _DRAWN, _NO = range(4)
 
 
 def _suspicion(text: str) -> int:
-    """Return how strongly a text suggests that the text itself or the next text has to be masked.
+    """Classify a text of some JSON by whether a secret may be in the text itself or in the next text.
 
-    _CERTAIN: the text or the next text may have to be masked, whatever the next text looks like. _HINT: the next text
-    has to be masked if it looks random. _DRAWN: the text itself looks random. _NO: the text does not suggest a secret.
+    If a text is a key, the next text is often its value. _CERTAIN: the text may contain a secret, or it is a key whose
+    value may be a secret. _HINT: it is a key whose value is a secret if the value looks random. _DRAWN: the text looks
+    random. _NO: none of these.
     """
     return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
 
@@ -86,7 +87,7 @@ def _remembered_suspicion(text: str) -> int:
 
 
 def habits_of(metadata: Any) -> Habits:
-    """Return how the program named in a job's metadata takes secrets, to mask other values about this program."""
+    """Return in which options the program of a job takes secrets, given the job's metadata; NONE if it is unknown."""
     program = metadata.get("program") if isinstance(metadata, Mapping) else None
     return habits_of_program(program) if isinstance(program, str) else NONE
 

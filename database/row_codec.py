@@ -30,7 +30,7 @@ from reprise.database.secret_programs import NONE, Habits
 T = TypeVar("T")
 Cell = str | int | float | None
 
-SHARED_LIMIT = 256  # maximum length of JSON texts that are cached, because many rows are likely to share short texts
+SHARED_LIMIT = 256  # maximum length of JSON texts that are decoded once for all rows with an equal text
 AT_ONCE = (64, 8, 1)
 """Numbers of rows that one statement can insert. Inserting many rows with one statement is faster, because each
 statement releases the interpreter lock and waits to get the lock back."""
@@ -76,7 +76,7 @@ class Table(Generic[T]):
         return names
 
     def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """Insert rows that `encode` returned, with as few statements as AT_ONCE allows."""
+        """Insert rows that `encode` returned, several with each statement (AT_ONCE)."""
         begin = 0
         for count in AT_ONCE:
             while len(rows) - begin >= count:

@@ -82,5 +82,5 @@ proxy unix-socket upload-file url url-query use-ascii user user-agent username w
 
 
 def habits_of_program(path: str) -> Habits:
-    """Return how the program with this name or path takes secrets."""
+    """Return the options and words in which the program with this name or path takes secrets."""
     return HABITS.get(basename(path), NONE)

@@ -15,7 +15,7 @@ from reprise.database.store import Store
 
 _OVER = {
     "decision": "at < :before",
-    # the first condition can use an index
+    # the first condition follows from the second, but only the first can use an index
     "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",
     "service_run": "coalesce(stopped_at, seen_at) < :before",
 }
@@ -46,8 +46,8 @@ class Upkeep(Store):
         """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs.
 
         The estimate is the highest rowid minus the lowest, plus 1, because an exact count would have to read a whole
-        index. Rows that were deleted in between are counted too; these are rows that late reports added after newer
-        rows.
+        index. Deleted rows whose rowids lie between these two are counted too. Such gaps arise only where a late report
+        was added after newer rows.
         """
         tables = "decision", "outcome"
         span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
