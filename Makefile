@@ -25,7 +25,7 @@ BASE_PYTHON ?= /usr/bin/python3
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PYTEST := $(PYTHON) -m pytest -q
-# Keep bytecode, whatever the environment sets: three processes and their children then compile their sources only once.
+# Keep bytecode, whatever the environment sets, so that the processes of a test run compile each source file only once.
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py
@@ -229,7 +229,7 @@ test: root deps-test $(VENV)/.ready build lint check test-slow test-cluster ## r
 .PHONY: check
 check: deps-check $(VENV)/.ready build ## run the quick tests: no cluster, no root
 	@$(PYTEST) -n $$(($$(nproc) + 2)) --dist worksteal --hypothesis-profile quick -m "not slow" \
-	  $(LOCAL_TESTS)  # some of them mostly wait
+	  $(LOCAL_TESTS)  # more processes than CPUs, because some tests mostly wait
 
 .PHONY: test-slow
 test-slow: deps-slow $(VENV)/.ready build ## run the longer tests that need no virtual cluster
@@ -237,7 +237,7 @@ test-slow: deps-slow $(VENV)/.ready build ## run the longer tests that need no v
 
 .PHONY: test-cluster
 test-cluster: root deps-test-cluster $(VENV)/.ready build ## run the tests on virtual clusters (needs root)
-	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m cluster tests/cluster  # most of them mostly wait
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m cluster tests/cluster  # two tests at once, because most of them wait
 
 .PHONY: test-skeleton
 test-skeleton: $(VENV)/.ready build skeleton ## test the compiler of skeletons on programs: equal messages, refusals, speed-up (10 minutes)

@@ -191,7 +191,8 @@ class Jobs(Store):
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                if len(found) == wanted.limit:  # older reports are not in the result
+                # A report that is older than all of these jobs would exceed the limit. It need not be read.
+                if len(found) == wanted.limit:
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)

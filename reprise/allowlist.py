@@ -72,5 +72,8 @@ def is_allowed(name: str) -> bool:
 
 
 def is_told(name: str) -> bool:
-    """Return whether the plugin reports a variable with this name if it is set; it reports all that it may set."""
+    """Return whether the plugin reports a variable with this name if a job has set it.
+
+    The plugin reports the variables that it may set, and those in TOLD_LIST.
+    """
     return _TOLD.fullmatch(name) is not None

@@ -60,7 +60,10 @@ def watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
 
 
 async def keep_watchdog_calm(environment: Mapping[str, str]) -> None:
-    """Send watchdog messages from the event loop that serves requests, so that a hanging service is restarted."""
+    """Send watchdog messages at regular intervals from the event loop that serves requests.
+
+    If the loop hangs, the messages stop, and systemd restarts the service.
+    """
     interval_s = watchdog_interval_s(environment)
     while interval_s:
         notify(environment, "WATCHDOG=1")

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// True if the `length` bytes at `name` (no NUL needed) are the name of a variable that may be set, according to the
-// list in docs/reference/variables.md.
+// True if the `length` bytes at `name` (no NUL needed) are the name of a variable that the plugin may set, according to
+// the list in docs/reference/variables.md.
 bool allowlist_has(const char *name, size_t length);
 
-// True if requests report that a variable with this name is set. They report the variables that may be set, and others
-// that may conflict with a component.
+// True if a request reports that a variable with this name is set. Requests report the variables that the plugin may
+// set, and other variables that may conflict with a component.
 bool allowlist_tells(const char *name, size_t length);
 
 #endif

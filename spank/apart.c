@@ -108,7 +108,7 @@ static bool has_ended_in_time(pid_t child)
 
 // Wait for the child, and kill it if it is late or does not end. A child that hangs on a file system ends only when the
 // file system answers again, so such a child is left to be reaped later (slurmstepd reaps its children). Even a child
-// that has answered may not end, because the user can stop it.
+// that has answered may not end, because a child that runs as the user can be stopped by the user's signals.
 static void end_in_time(pid_t child, bool is_late)
 {
     if (is_late || !has_ended_in_time(child)) {
@@ -139,7 +139,7 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
         result = hear(ours, limit, deadline, reply, size);
     }
     if (ours >= 0) {
-        close(ours); // a child that is still sending fails and ends
+        close(ours); // a child that is still sending gets an error and ends
     }
     // The child is signaled last, and only if it still runs: if SIGCHLD is ignored, the id of a child that has ended
     // may already belong to another process.

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOUNDED_FILE_BYTES (4u << 20) // limit per file; takes at most 10 ms, and much more would exceed IDENTIFY_MS
+#define BOUNDED_FILE_BYTES (4u << 20) // limit per file, read in at most 10 ms; far more would exceed IDENTIFY_MS
 
 struct bounded_file {
     int fd;

@@ -111,7 +111,7 @@ static char *find_on_path(const char *name, const char *search)
 }
 
 // Find the script as sbatch does: in the directory of --chdir, then on PATH if the name has no slash, else in the
-// working directory. The returned path may be relative, because this process has the same working directory.
+// working directory. The returned path may be relative, because this process has the working directory of sbatch.
 static char *find_script(const char *name, const char *directory, const char *search)
 {
     if (name[0] == '/') {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the names and words of an executable in the same way as matcher/identity/elf_file.py, which explains the
-// choice; a test compares the results.
+// Reads the names and words of an executable in the same way as matcher/identity/elf_file.py, which explains why these
+// names and words are read. A test compares the results.
 #ifndef REPRISE_EXECUTABLE_H
 #define REPRISE_EXECUTABLE_H
 
@@ -24,8 +24,8 @@ struct executable {
 bool executable_begins(const struct bytes *bytes);
 
 // Read an ELF file of 32 or 64 bits in either byte order. Its offsets and sizes are not trusted. Names are omitted if
-// their tables exceed the limit of bounded_file.h. Returns 0, or -1 if the file is malformed, if the rest exceeds the
-// limit, or if memory is short. Call executable_free in any case.
+// their tables exceed the limit of bounded_file.h. Returns 0, or -1 if the file is malformed, if its other parts exceed
+// the limit, or if memory is short. Call executable_free in any case.
 int executable_read(struct executable *executable, struct bounded_file *file);
 void executable_free(struct executable *executable);
 

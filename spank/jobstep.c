@@ -129,9 +129,9 @@ static uint32_t count_present(spank_t spank, const struct decision *decision)
     return present;
 }
 
-// Append the library that the decision requests to LD_PRELOAD, again in each step, because a script may have set
-// LD_PRELOAD. Do nothing if the job lacks the variable that requests the library. Returns 0, or -1 if the library could
-// not be added.
+// Append to LD_PRELOAD the library that the decision requests. Each step does this again, because a script may have set
+// LD_PRELOAD. Do nothing unless PRELOAD_VARIABLE has the decided value in the job. Returns 0, or -1 if the library
+// could not be added.
 static int preload(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     const char *library = decision_value(decision, PRELOAD_VARIABLE);
@@ -159,8 +159,8 @@ static int preload(spank_t spank, const struct settings *settings, const struct 
     return result;
 }
 
-// True if the step has inherited the batch script's environment. It then has the settings already, unless the script
-// removed them.
+// True if the step's environment names this decision, because the step has inherited the environment of the batch
+// script. The step then has the settings already, unless the script removed them.
 static bool has_seen(spank_t spank, const struct decision *decision)
 {
     char seen[DECISION_ID_MAX + 1];
@@ -225,7 +225,8 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
                        const struct decision *decision)
 {
     char **environment = NULL;
-    // Settings are applied on all nodes, even on a node that cannot read a file that they name.
+    // Settings are applied even if this node cannot read a file named in them, because all nodes must get the same
+    // settings.
     const uint32_t applied = apply(spank, settings, decision);
     if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
         number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {

@@ -33,8 +33,8 @@
 #define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts are that long)
 #define ENVIRONMENT_MAX 32768   // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; further ones are left out
 #define PRELOAD_NAME_MAX 64     // characters of a library's name; a library with a longer name counts as missing
-#define IDENTIFY_MS 20          // longest wait to read a job's program (usually 1 to 5 ms); then no answer is sent
-#define REAP_MS 20              // wait for a child to end before it is killed, and again after; then it is abandoned
+#define IDENTIFY_MS 20          // longest time to read a job's program (usually 1 to 5 ms); beyond it, nothing is sent
+#define REAP_MS 20              // wait for a child's end, before it is killed and again after; then it is abandoned
 #define PROFILE_MS 500          // longest time that a job waits for its profile's directory; then there is no profile
 #define SET_NAMES_MAX 16384     // bytes of names of set variables sent; further ones are left out
 

@@ -46,7 +46,7 @@ static void tell_admin(const char *problem)
 }
 
 // Slurm 22.05 and newer do not load plugins built for another release. Slurm 20.11 was observed to load such plugins,
-// although its error codes differ.
+// although error codes differ between releases.
 static void check_release(spank_t spank)
 {
     char built_for[16], problem[200], *running = NULL;

@@ -30,8 +30,8 @@ int preload_left_out(const char *directory, const char *name, const char *before
 // Remove the library, in place, from the end of `list`, where preload_added appended it.
 void preload_take_back(const char *directory, const char *name, char *list);
 
-// Like the functions above, for a library given by its full path without list separators, whether the library can be
-// read or not.
+// Like preload_added, preload_left_out and preload_take_back, but for a library given by its full path, which must not
+// contain a list separator. These functions do not check whether the library can be read.
 int preload_file_added(const char *path, const char *before, char **list);
 int preload_file_left_out(const char *path, const char *before, char **list);
 void preload_file_take_back(const char *path, char *list);

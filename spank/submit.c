@@ -252,7 +252,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     // Slurm calls this once for each component of a heterogeneous job; the components are one job, with one decision.
     static bool decided;
     static bool wished;
-    static char carried[CARRY_MAX + 1]; // static, because no call can know whether it is the last
+    static char carried[CARRY_MAX + 1]; // kept for later components; no call knows whether it is the last
     if (decided) {
         carry(spank, context, carried);
         carry_wish(spank, context, wished);

@@ -31,7 +31,8 @@ static bool is_current(const struct file *file, uint32_t watched)
     return LOAD(file->generation) == watched >> PLACE_BITS;
 }
 
-// Return whether to time the access.
+// True if the access must be timed: if its piece is absent, its position is unknown or the descriptor dozes, and
+// otherwise for one in SAMPLE_CALLS accesses.
 static bool is_timed(const struct access *access, const struct file *file)
 {
     return access->dozing || access->offset < 0 || LOAD(access->descriptor->calls) % SAMPLE_CALLS == 0 ||

@@ -7,7 +7,7 @@
 
 #include "state.h"
 
-#define OFFSET_CURRENT (-1LL) // stands for the descriptor's current position
+#define OFFSET_CURRENT (-1LL) // means the descriptor's current position
 
 struct access {
     struct descriptor *descriptor; // if NULL, access_end does nothing

@@ -43,7 +43,7 @@
 
 #define VAIN_READS 4096  // reads that waited, or would have waited, before zones can count as useless
 #define VAIN_SHARE 32    // zones are useless if they save less than one in this number of the most recent such reads
-#define BURST_EVERY 1024 // period of reads, a power of 2, while zones are useless
+#define BURST_EVERY 1024 // length of a period in reads (a power of 2), while zones are useless
 #define BURST_READS 256  // reads processed at the start of a period (a power of 2); consecutive reads show a hot bin
 
 // -- time to spend on loading: the time saved or expected to be saved, plus an advance --

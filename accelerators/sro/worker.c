@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code of the pool's threads. These threads have neither thread-local variables nor a stack guard of their own.
-// They would use those of the thread that created them, which may have ended. Therefore this code must use neither, and
-// must not call libc. See the Makefile.
+// They would use the variables and the guard of the thread that created them, which may have ended. Therefore this code
+// must not use thread-local variables or stack guards (see the Makefile), and must not call libc.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

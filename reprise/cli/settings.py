@@ -29,7 +29,7 @@ line](installation.md#arguments-of-the-plugstack-line).
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its name, its default ("" if it is required), the words that it may have, and its meaning."""
+    """One setting: its name, its default ("" if it is required), the words that are valid values, and its meaning."""
 
     name: str
     default: str
@@ -81,9 +81,9 @@ def page() -> str:
 
 
 def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that a setting, or an element of its list, may have as value if its type is an enumeration.
+    """Yield the values of the enumeration that is the type of a setting, or of the elements of a setting's list.
 
-    `schema` is the schema of the table.
+    Yield nothing for other types. `part` is the JSON schema of the setting, and `schema` that of its table.
     """
     if "$ref" in part:
         yield from _words(schema["$defs"][part["$ref"].rsplit("/", 1)[1]], schema)

@@ -88,7 +88,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
     asked = _asked(script, given)
-    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # before anything runs
+    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # fails before anything runs
     profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
     judged = verdicts(profile, profiled_run.touched(settings.config, single_run.warn))
     for line in (*profile_text.head(profile), *(f"{one.component}: {one.words}" for one in judged if one.worth)):

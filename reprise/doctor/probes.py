@@ -82,7 +82,7 @@ def _resolved(path: Path) -> Path:
 
 
 def _mode(path: Path) -> int:
-    """Return the mode of a path; 0 if it does not exist, or if it is a socket, to which all users may write."""
+    """Return the mode of a path; 0 if the path does not exist, or is a socket, because writing to it cannot change it."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

@@ -60,7 +60,7 @@ def look(run: Run) -> tuple[list[Finding], Slurm]:
 
 
 def _usual_directories() -> list[str]:
-    return [name for pattern in PLUGIN_DIRECTORIES for name in sorted(glob.glob(pattern))]  # noqa: PTH207 (as above)
+    return [name for pattern in PLUGIN_DIRECTORIES for name in sorted(glob.glob(pattern))]  # noqa: PTH207 (absolute)
 
 
 def read_version(text: str) -> Version | None:

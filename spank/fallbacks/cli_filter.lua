@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Install as /etc/slurm/cli_filter.lua (CliFilterPlugins=cli_filter/lua), or merge into the file that is there. Runs
--- each srun outside of a job with the best settings known for similar jobs. Batch jobs get theirs from the TaskProlog.
+-- each srun outside of a job with the best settings known for similar jobs. Batch jobs get settings from the TaskProlog.
 
 local ASK = "exec /usr/local/libexec/reprise/reprise-ask srun 2> /dev/null"
-local answer -- for the first component of a heterogeneous job; all components are one job, with one decision
+local answer -- for all components of a heterogeneous job, because they are one job with one decision
 
 local function is_step(options)
   return options.jobid ~= "unset" or os.getenv("SLURM_JOB_ID") or os.getenv("SLURM_JOBID")

@@ -120,7 +120,8 @@ def build_all(directory: Path) -> None:
 class Probe:
     """The plugin's pure functions.
 
-    `ask("reply", [b"..."])` returns one answer per input, or None if the function refuses it.
+    `ask("reply", [b"..."])` returns a list with one element per input: the answer, or None if the function refuses the
+    input.
     """
 
     program: Path
@@ -139,7 +140,7 @@ def probe(binaries: Path) -> Probe:
 
 @dataclass
 class Played:
-    """The results of a script.
+    """The results of playing a script (see player.c).
 
     `calls` are calls of hooks: (name, return code, milliseconds). `log` lines are (level, text).
     """

@@ -63,7 +63,7 @@ def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: S
 def test_a_descriptor_that_now_belongs_to_another_file_is_not_used(stub: Stub, daemon: FakeDaemon, other: str) -> None:
     file = stub.directory / "file"
     file.touch()
-    replace = f"replace 3 {file if other == 'file' else other}"  # the connection has number 3, the lowest free one
+    replace = f"replace 3 {file if other == 'file' else other}"  # the connection is descriptor 3, the lowest free
     daemon.reply = APPLY
     calls = ["call init", replace, "call init_post_opt", "close 3"]
     played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))

@@ -315,7 +315,7 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
     place = stub.directory / "hung"
     place.mkdir()
     with hung_filesystem(place) as answers:
-        timer = threading.Timer(2.0, answers.set)  # until then, the waiting child keeps the stub's output open
+        timer = threading.Timer(2.0, answers.set)  # until it answers, the child keeps the stub's output open
         timer.start()
         played = begin(stub, place=str(place))
         timer.join()

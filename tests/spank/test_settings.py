@@ -49,7 +49,7 @@ def test_the_line_names_the_remedy_and_the_other_arguments_apply(
 
 def test_endpoints_beyond_the_maximum_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(settings=[f"endpoint=unix:/nowhere/{i}" for i in range(4)])
-    ((_, line),) = played.log  # four endpoints in addition to the stub's own
+    ((_, line),) = played.log  # the stub's own endpoint is the first of five
     assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
     assert len(daemon.asked) == 1
 

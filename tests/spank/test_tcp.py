@@ -197,7 +197,7 @@ def test_a_failing_allocation_gives_the_whole_decision_or_none(stub: Stub, tcp: 
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
     script = ["context allocator", *lines, "call init", "call init_post_opt"]
     verdicts: list[object] = []
-    # until the failing allocation is beyond the last one
+    # until 20 runs in a row succeed, because FAIL_AT exceeds the number of allocations
     while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:
         played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
         verdicts.append(played.carried and played.carried["verdict"])
