@@ -78,8 +78,9 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
 
     Return the new path of the old database, or None if there was no old database.
 
-    A backup may have a write-ahead log next to it (`-wal`), for example if a process was killed. The log's changes are
-    then restored too. Nothing is changed if the backup is damaged or was made by a newer release.
+    A backup may have a write-ahead log next to it (`-wal`), for example if a process that had the backup open was
+    killed. The log's changes are then restored too. Nothing is changed if the backup is damaged or was made by a newer
+    release.
 
     Raise BusyError if a daemon uses the database or a campaign is running, because both would continue to use the old
     database; `force` skips this check. Raise other DatabaseErrors on failure.

@@ -78,7 +78,7 @@ def _compared(row: sqlite3.Row) -> Compared:
 
 
 class Comparisons(Store):
-    """Searches for jobs in blocks, whose run times show the gain of a record in production."""
+    """Searches for the jobs in blocks; the jobs' run times show the gain of a record in production."""
 
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
@@ -101,7 +101,7 @@ class Comparisons(Store):
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """Return at most `most` recent jobs of one user in blocks, and counts of all such jobs and earlier blocks."""
+        """Return one user's `most` latest jobs in a record's blocks, with counts of all such jobs and earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]

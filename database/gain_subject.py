@@ -29,12 +29,12 @@ WITHDRAWN = "by a withdrawn method"
 Some rules that were best by this method slowed down every job (docs/explanation/openmpi.md).
 """
 BY_MEAN, WHOLE = "default_s", "default"
-"""JSON keys in a row of rules. The first has the mean of the default; the second has the complete measurement of the
-default, which Reprise 0.1 did not store."""
+"""JSON keys in a row of rules. The first has the mean time with the library's default, in seconds. The second has the
+complete measurement of this default, which Reprise 0.1 did not store."""
 TAKEN_OVER_BY_MEAN = "by_mean"
 """JSON key in a row of rules that was copied from a record of Reprise 0.1, which had no complete measurement."""
 SIZES = 3
-"""Maximum number of a collective's message sizes that are listed; if there are more sizes, only their range is
+"""Maximum number of message sizes that are listed for one collective; if there are more sizes, only their range is
 given."""
 COLLECTIVES = 3
 """Maximum number of collectives that are listed; if there are more, only the number of the rest is given."""

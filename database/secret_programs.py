@@ -71,7 +71,7 @@ _BY_PROGRAMS = {
     "apptainer singularity": Habits(verbs={**_LOGIN, "push": frozenset({"p"})}),
 }
 HABITS = {program: habits for programs, habits in _BY_PROGRAMS.items() for program in programs.split()}
-"""How each program takes secrets, by the program's name."""
+"""Options and words in which each program takes secrets, by the program's name."""
 LONG_NAMES = frozenset(
     """
 askpass auth-file basic password port protocol pager pipe plugin-dir plugin_dir print-defaults prompt parallel pass

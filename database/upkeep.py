@@ -54,7 +54,7 @@ class Upkeep(Store):
         return {table: self._read(span.format(table))[0][0] for table in tables}
 
     def purge(self, before: float, at_most: int = -1) -> int:
-        """Delete decisions, outcomes and service runs from before `before` (Unix seconds).
+        """Delete decisions, outcomes and service runs that are older than `before` (Unix seconds).
 
         Return the number of deleted rows.
 

@@ -82,7 +82,10 @@ def _resolved(path: Path) -> Path:
 
 
 def _mode(path: Path) -> int:
-    """Return the mode of a path; 0 if the path does not exist, or is a socket, because writing to it cannot change it."""
+    """Return the mode of a path; 0 if the path does not exist, or is a socket.
+
+    Permission to write to a socket only lets users connect to it.
+    """
     try:
         mode = path.stat().st_mode
     except OSError as error:
