@@ -106,7 +106,7 @@ def _copy(backup: Path, copy: Path, path: Path) -> None:
             return
         shutil.copyfile(_log_of(backup), log)
         with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as database:
-            (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()  # applies the log
+            (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()  # makes SQLite apply the log
     except OSError as error:
         raise AccessError(f"{backup}: cannot be copied to {path.parent} ({error.strerror})") from error
     except sqlite3.Error as error:

@@ -101,7 +101,7 @@ class Comparisons(Store):
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """Return one user's `most` latest jobs in a record's blocks, with counts of all such jobs and earlier blocks."""
+        """Return one user's `most` latest jobs in a record's blocks, and counts of all such jobs and earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 // Only regular files are opened: opening a pipe would wake its writer, and opening a tape would move the tape. With
-// O_NONBLOCK the call does not block if a pipe has replaced the file since the check.
+// O_NONBLOCK, open(2) does not block if a pipe has replaced the file since the check.
 int bounded_file_open(struct bounded_file *file, const char *path)
 {
     struct stat status;

@@ -41,7 +41,7 @@ static bool is_readable_file(const char *path)
 }
 
 // Return at most `limit` bytes of a regular file, NUL-terminated; NULL if the file cannot be read. Only regular files
-// are opened: opening a pipe would wake its writer, and opening a tape would move the tape. With O_NONBLOCK the call
+// are opened: opening a pipe would wake its writer, and opening a tape would move the tape. With O_NONBLOCK, open(2)
 // does not block if a pipe has replaced the file since the check, or if the file is leased.
 static char *read_file(const char *path, size_t limit, size_t *size)
 {

@@ -19,8 +19,8 @@ struct submission {
     size_t script_size; // in bytes; may exceed SCRIPT_MAX by up to 4
 };
 
-// Collect the command line and working directory of a command. `process` is "self" for this process, or the id of the
-// parent that started this process with the same environment and working directory. Facts that cannot be read stay
+// Collect the command line and working directory of a command. `process` is "self" for this process, or the id of its
+// parent, if this process has the environment and the working directory of the parent. Facts that cannot be read stay
 // empty. Returns 0, or -1 if memory is short.
 int collect_command(struct submission *submission, const char *command, const char *process, char *const *environment);
 

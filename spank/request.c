@@ -24,8 +24,8 @@ static bool begins_with_one_of(const char *entry, const char *const *prefixes)
     return false;
 }
 
-// In a batch job, Slurm overwrites a SLURM_CLUSTER_NAME that the user has set with the cluster's name in lower case
-// (seen on 20.11, 22.05 and 24.11).
+// In a batch job, Slurm sets SLURM_CLUSTER_NAME to the cluster's name in lower case, even if the user has set another
+// value (seen on 20.11, 22.05 and 24.11).
 void job_set_cluster(struct job *job, char *const *environment)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";

@@ -44,8 +44,8 @@ static bool is_step(const char *command, const struct submission *submission)
     return getenv("SLURM_JOB_ID") || getenv("SLURM_JOBID");
 }
 
-// Remove the option that allows any order of libraries from ASAN_OPTIONS. The plugin appended it to the user's own
-// options.
+// Remove from ASAN_OPTIONS the option that allows any order of libraries. The plugin has appended this option to the
+// user's own options.
 static void forget_order(void)
 {
     char *options = getenv(SANITIZER_VARIABLE);

@@ -111,7 +111,7 @@ void access_moved(int fd, int64_t position)
     }
 }
 
-// Load the zone that begins with the piece at `offset`. The file's lock is held.
+// Load the zone that begins with the piece at the access's offset. The file's lock is held.
 static void load_zone(struct state *state, struct file *file, const struct access *access)
 {
     const struct settings *settings = state_settings();

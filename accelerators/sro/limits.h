@@ -6,7 +6,7 @@
 // -- memory; the library does nothing for accesses beyond these limits --
 
 #define DESCRIPTORS_MAX 16384 // descriptors from this number on are not watched
-#define FILES_MAX 32          // files watched at a time; a file that is no longer read is replaced
+#define FILES_MAX 32          // files watched at once; a new file takes the place of one that is no longer read
 #define PIECES_MAX 8192       // loaded pieces remembered for each file; a further piece replaces another
 #define CLAIM_MAX 4096        // pieces of one zone that are remembered
 #define PAGE_BYTES 4096       // smallest size of a piece, because a read loads at least a page
@@ -42,7 +42,7 @@
 // -- programs whose slow reads zones do not help: only some reads are processed (for fast reads see DOZE_AFTER) --
 
 #define VAIN_READS 4096  // reads that waited, or would have waited, before zones can count as useless
-#define VAIN_SHARE 32    // zones are useless if they save less than one in this number of the most recent such reads
+#define VAIN_SHARE 32    // zones are useless if they save less than one in this number of the latest reads that count
 #define BURST_EVERY 1024 // length of a period in reads (a power of 2), while zones are useless
 #define BURST_READS 256  // reads processed at the start of a period (a power of 2); consecutive reads show a hot bin
 

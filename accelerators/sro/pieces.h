@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of a file that are loaded or being loaded. A piece is forgotten when a later one takes its place; it may
-// then be loaded again, which costs little if it is in the cache. The functions have no side effects other than
-// changing the pieces.
+// The pieces of a file that are loaded or being loaded. A piece is forgotten when a later one takes its place; the
+// forgotten piece may then be loaded again, which costs little if the kernel's page cache still has it. The functions
+// have no side effects other than changing the pieces.
 #ifndef SRO_PIECES_H
 #define SRO_PIECES_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a file, as texts for its manual page and for docs/reference/configuration.md.
+"""Names, defaults and meanings of a file's settings, for its manual page and docs/reference/configuration.md.
 
 `python -m reprise.cli.settings` prints the page.
 """

@@ -19,7 +19,7 @@ from reprise.endpoint import Endpoint
 Ask = Callable[[Endpoint], Mapping[str, Any]]
 
 LOCAL_TYPES = frozenset(("btrfs", "ext2", "ext3", "ext4", "ramfs", "tmpfs", "xfs", "zfs"))
-PRIVATE_DIRECTORIES = tuple(Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/run"))  # noqa: S108 (compared)
+PRIVATE_DIRECTORIES = tuple(Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/run"))  # noqa: S108 (only names)
 LOCAL, STATE, UID = 1, 3, 7
 """Columns of /proc/net/tcp: local address and port in hexadecimal, state, and uid."""
 LISTENING = "0A"

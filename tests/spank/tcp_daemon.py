@@ -25,7 +25,7 @@ class Call:
     uid: int
 
 
-Answer = Callable[[Call], bytes]  # returns a credential
+Answer = Callable[[Call], bytes]  # returns the credential to send
 
 
 @dataclass

@@ -65,7 +65,7 @@ def test_an_endpoint_may_have_a_host_name(stub: Stub, tcp: TcpDaemon) -> None:
 
 
 def test_the_largest_question_and_answer_fit(stub: Stub, tcp: TcpDaemon) -> None:
-    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes three in UTF-8
+    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes U+FFFD, three bytes
     env = {f"SRO_{i}": os.urandom(450).hex() for i in range(64)}
     tcp.reply = decision("apply", env, reason="x" * 512)
     played = submit(stub, *tcp.settings)
