@@ -296,7 +296,7 @@ class StatusChange:
 
 @dataclass(frozen=True)
 class UserQuarantine:
-    """A record's quarantine for one user since `at` (Unix seconds), which is based on this user's own jobs."""
+    """A record's quarantine for one user since `at` (Unix seconds); only this user's own jobs have led to it."""
 
     record_id: int
     uid: int

@@ -32,8 +32,8 @@ static uint32_t number_item(spank_t spank, spank_item_t item, uint32_t otherwise
     return spank_get_item(spank, item, &number) == ESPANK_SUCCESS ? number : otherwise;
 }
 
-// Read a positive count from the job's environment. Slurm's variables there describe the whole job, while the SPANK
-// items of a batch step describe one task on one node.
+// Read a positive count from the job's environment. Slurm's variables in this environment describe the whole job, while
+// the SPANK items of a batch step describe one task on one node.
 static bool count_variable(char *const *environment, const char *name, uint32_t *count)
 {
     const char *text = environment_value(environment, name);
@@ -220,7 +220,7 @@ static char *send_report(const struct settings *settings, nanoseconds deadline, 
 }
 
 // Apply the decision to a step that is not the batch step. If settings are applied, the first node of the job's first
-// step reports how many of them the tasks have, once per job.
+// step reports how many of the decision's variables the tasks have; other nodes and steps do not report.
 static void step_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid,
                        const struct decision *decision)
 {

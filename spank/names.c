@@ -59,8 +59,8 @@ static uint64_t continued(uint64_t number, unsigned char byte)
 
 static const uint64_t begun = 0xCBF29CE484222325;
 
-// Hash a name up to its version, which begins with `@`, or the suffix that a compiler added, which begins with a dot.
-// Read the name only once, because a large program has megabytes of names.
+// Hash a name without its version (from `@` on) and without the suffix that a compiler added (from a dot on). Read the
+// name only once, because a large program has megabytes of names.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start)
 {
     static const bool ends[256] = {['\0'] = true, ['@'] = true, ['.'] = true};

@@ -8,7 +8,7 @@
 #define DESCRIPTORS_MAX 16384 // descriptors from this number on are not watched
 #define FILES_MAX 32          // files watched at once; a new file takes the place of one that is no longer read
 #define PIECES_MAX 8192       // loaded pieces remembered for each file; a further piece replaces another
-#define CLAIM_MAX 4096        // pieces of one zone that are remembered
+#define CLAIM_MAX 4096        // pieces of one zone that are marked as loaded; the rest of the zone is loaded unmarked
 #define PAGE_BYTES 4096       // smallest size of a piece, because a read loads at least a page
 #define PARTS_MAX 256         // parts of a piece, each of at least a page; one bit per part records whether it was read
 
@@ -29,7 +29,7 @@
 #define SLOW_NS 20000          // a read that takes longer than this plus 1 ns per byte waited for the disk
 #define RECENT_MASK 0xffU      // a zone is loaded only if two of the last 8 accesses to unloaded pieces were slow
 #define SAMPLE_CALLS 64        // one in this number of accesses to loaded pieces is timed, to detect evictions
-#define CALM_READ 16           // weight of a fast read of an unloaded piece, or one that continues the previous read
+#define CALM_READ 16           // weight of a fast read of an unloaded piece, or of a read that continues the last one
 #define CALM_AGAIN 1           // weight of reading a loaded part again; low, because the next read may need help
 #define DOZE_AFTER 1024        // sum of consecutive weights after which a file needs no help and dozes
 #define DOZE_CALLS_MIN 16      // while a file dozes, one in this number of its reads is processed (a power of 2)

@@ -121,7 +121,7 @@ def campaigns(work: Path) -> Iterator[Finding]:
     try:
         left = [one for one in sorted(work.glob("[0-9]*-*T*")) if one.is_dir() and store.is_open_to_others(one)]
     except OSError:
-        return  # the directory belongs to another user and is not accessible to others
+        return  # another user's directory, which users other than its owner cannot read
     if left:
         text = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else f"{left[0]}"
         yield problem(
