@@ -93,7 +93,7 @@ def _is_by_mean(row: Mapping[str, Any]) -> bool:
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the collective and the size in a problem's name such as `bcast/65536`, which may begin with a layout."""
+    """Return the collective and the size in a problem's name such as `bcast/65536` or `4x1/bcast/65536`."""
     *_, collective, size = ["", *str(row.get("problem", "")).split("/")]
     return collective, int(size) if size.isdecimal() else 0
 

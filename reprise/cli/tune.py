@@ -81,7 +81,7 @@ def run(
 
 
 def _went_well(settings: Settings, definition: Definition, as_json: bool) -> bool:
-    """Run one of several campaigns, and return whether it succeeded; print an error, so that the next one can run."""
+    """Run one of several campaigns, and return whether it succeeded; an error is printed, and the next one can run."""
     from reprise.errors import RepriseError
     from reprise.tuner.campaign import session
 
