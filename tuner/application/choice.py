@@ -35,11 +35,11 @@ EVERYTHING = "compute"
 class Choice:
     """Components and values to try on an application.
 
-    `components`: settings of each component, in the form that the component `together` expects. `points`: each value to
-    try alone, in order; a point has only the values that differ from the default. `left_out`: one line for each
-    component that the profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in
-    memory when a trial starts. `proofs`: maximum number of application runs that a winner needs before its record is
-    written. `communicating`: components that affect operations that a proxy replays.
+    `components`: settings of each component, in the form that the component `together` expects. `points`: points to
+    try, in order; each point changes one value and contains only that value. `left_out`: one line for each component
+    that the profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in memory when
+    a trial starts. `proofs`: maximum number of application runs that a winner needs before its record is written.
+    `communicating`: components that affect operations that a proxy replays.
     """
 
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Choice:
     def on_proxy(self) -> Choice:
         """Return the choice with only the components that a replay can rank.
 
-        A replay only sends messages, so it cannot rank other components.
+        A replay only sends messages, so it cannot rank components that do not affect communication.
         """
         return self._only([name for name in self.components if name in self.communicating])
 
@@ -69,7 +69,7 @@ class Choice:
 
 
 def _of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the prefixes of the components' axes."""
+    """Return, for each component, the prefix of its axes' names."""
     return tuple(f"{name}." for name in names)
 
 
@@ -83,8 +83,9 @@ def choose(
     """Return the choice of worthwhile components that this application's jobs can use.
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
-    come before those that affect any computation, the largest share first. The components take turns, with one value
-    each time, since one component may have many values, and the runs may end before all values are tried.
+    come before those that affect any computation, the largest share first. The points begin with the first value of
+    each component, followed by the second value of each, and so on. Otherwise a component with many values could use up
+    all runs.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []
@@ -115,7 +116,7 @@ def cold(profile: Profile) -> list[str]:
 
 
 def _proofs(ingredients: Sequence[Ingredient]) -> int:
-    """Return the maximum number of proof runs that a winner may need.
+    """Return the maximum number of proof runs that a winner may need: one for each ingredient that must be proved.
 
     Ingredients that exclude each other are never in one winner.
     """

@@ -31,17 +31,17 @@ ON_PROXY = 90
 REPEATED_ON_PROXY = 0.2
 """Share of the runs on a proxy that repeat the best points."""
 COMBINED_ON_PROXY = 10
-"""Maximum number of runs of combinations on a proxy: all values that helped, and all of them except one."""
+"""Maximum number of runs on a proxy that combine values: all values that helped, or all of these except one."""
 PROXY_DEFAULT_RUNS = 3
 PROXY_PAIRS = 2
 LEAST_PROXY_S = 3.0
-"""Minimum duration of a replay in seconds, unless the application takes less; process starts dominate shorter ones."""
+"""Minimum seconds of a replay, unless the application takes less; process starts would dominate a shorter replay."""
 LEAST_SHARE = 0.1
 """Minimum share of the application's calls that a replay repeats."""
 FROM_PROXY = 4
 """Number of points ranked by the proxy that the application tries first."""
 WORTH_A_PROXY = 0.1
-"""Minimum share of the run time in communication for which the application is recorded once more to make a proxy."""
+"""Minimum share of communication in the run time for which a proxy is worth the run that records the application."""
 ITS_PROXY = " - proxy"
 """Suffix of the name of a campaign on a proxy."""
 
@@ -116,7 +116,7 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
         },
         "application": _application(asked),
         "search": {"method": "screening", "budget": _searched(asked, choice), "window": 0},
-        "noise": {"policy": "none"},  # with few runs, no point is repeated: the pairs repeat the winner
+        "noise": {"policy": "none"},  # the search has too few runs to repeat points; the final pairs repeat the winner
         "repetitions": {
             "default_runs": DEFAULT_RUNS,
             "final_pairs": asked.pairs,
@@ -143,8 +143,8 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
 def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool) -> Runs:
     """Estimate the maximum cost of the campaigns.
 
-    `replayed`: the application is recorded, unless there is a trace of it, and its replay is tried first. A run of the
-    replay is assumed to take the minimum time that `proxy_campaign` sets.
+    If `replayed`, settings are tried first on a replay of the application. Unless there is a trace of the application,
+    one run records it. A run of the replay is assumed to take the minimum time that `proxy_campaign` sets.
     """
     recorded = replayed and asked.trace is None
     runs = recorded + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs

@@ -112,7 +112,8 @@ class Ranked:
     def _both(self, trials: Sequence[Trial], default: Parametrization) -> tuple[Times, Times] | None:
         """Return the seconds of the application and of the proxy at the settings that both ran.
 
-        Return None if there are fewer than two such settings. The application's campaign may have more axes.
+        Return None if there are fewer than two such settings. The application's campaign may have axes that the proxy's
+        lacks.
         """
         application = times(trials, default)
         names = self.seconds.keys() & application.keys()
@@ -133,7 +134,7 @@ def verdict(found: Agreement | None) -> str:
 def to_json(found: Agreement | None, compared: Ratios | None) -> dict[str, Any]:
     """Return the results of `Ranked.agreement` and `Ranked.ratios` for programs.
 
-    `loss`: the application's time at the proxy's best setting divided by its best time, minus 1.
+    `loss`: the application's time at the proxy's best setting divided by the application's best time, minus 1.
     """
     content: dict[str, Any] = {"agrees": None, "best": None, "loss": None}
     if found is not None:

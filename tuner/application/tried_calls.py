@@ -11,17 +11,17 @@ from reprise.tuner.profile.profile_values import Collective, Profile
 from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 
 LEAST = 0.02
-"""Minimum share of the run time: even saving a third of a smaller share would be lost in noise of 1 %."""
+"""Minimum share of the run time. A third of a smaller share is less than 1 %, and lost in noise of that size."""
 SMALL = 16384
-"""Largest message in bytes for which latency dominates; the best algorithms for larger ones differ."""
+"""Largest message in bytes for which latency dominates. Other algorithms are best for larger messages."""
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:
     """Return the calls of `known` collectives that take enough time on all ranks, the most time-consuming first.
 
-    Only communicators of all ranks count: a rule names their size, and the placement of a smaller one is unknown.
-    Messages up to `SMALL` bytes and larger ones are separate entries, except for collectives that have one rule for all
-    sizes.
+    Only calls on communicators of all ranks count. The best algorithm depends on the placement of a communicator's
+    ranks on the nodes, which is unknown for a smaller communicator. Messages up to `SMALL` bytes and larger ones are
+    separate entries, except for collectives that have one rule for all sizes.
     """
     groups: dict[tuple[str, bool], list[Collective]] = defaultdict(list)
     for one in profile.collectives:

@@ -207,7 +207,7 @@ class Coordinator:
         return not closed
 
     def _wait(self) -> None:
-        """Wait until a trial ends, but only for a short time, since another trial may be able to start before that."""
+        """Wait briefly for a trial to end; return in any case, since another trial may be able to start."""
         if not self._open():
             self._trials.rest()
         if self._trials.under_way == 0:

@@ -15,7 +15,7 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Comparison, Publication, Published
 from reprise.tuner.steps.step import ProblemResult
 
-CLUSTER = "cluster"  # key in the context that every record has
+CLUSTER = "cluster"  # key of the cluster's name in a record's context; every record has this key
 
 
 def kept_profile(at: float, summary: str, document: Json) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def finish(
     A publication becomes a record only if the lower bound of its gain is above 0 and it has settings for jobs.
 
     `earlier` are the records whose settings the publications include. Raise TunerError without any change if another
-    campaign has published a record in the meantime, since a new record would replace that record. This is not checked
-    if `earlier` is None.
+    campaign has published a record in the meantime, since the new record would replace that record without including
+    its settings. This is not checked if `earlier` is None.
     """
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
     if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):

@@ -14,7 +14,7 @@ NOUNS = {PROCESSORS: "processors", TASKS_PER_NODE: "tasks", MEMORY: "MiB of memo
 
 
 def with_sizes(publications: Sequence[Publication], trials: Iterable[Path]) -> Sequence[Publication]:
-    """Return the publications with `FromTrials` in their contexts replaced by the sizes of the campaign's trials.
+    """Return the publications with each `FromTrials` in their contexts replaced by the size that all trials had.
 
     `trials` are the directories of the trials that have a value. If a size differs between the trials, or if it is
     unknown and has no fallback, the publication gets no settings for jobs, and its note gives the reason.

@@ -32,7 +32,8 @@ NOT_REACHED = "not reached: the run ended before this trial"
 class Trials:
     """Trials of a campaign that are in progress, with each attempt in a separate directory below `directory`.
 
-    `rounds` maps each problem to its round (`Problem.round`), or to "" if each of its trials is a separate run.
+    `rounds` maps each problem to its round (`Problem.round`), a group of problems that one run can evaluate together,
+    or to "" if each of the problem's trials is a separate run.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Trials:
 
     def _start(self, together: Sequence[Trial]) -> None:
         begun = self._begun(together)
-        self._under_way[begun.key] = list(together)  # so that an interruption of the next line loses no trial
+        self._under_way[begun.key] = list(together)  # so that no trial is lost if a signal interrupts the next line
         job_id = self._executor.start(begun)
         self._under_way[begun.key] = [self._journal.started(trial, job_id, begun.plan.nodes) for trial in together]
         for trial in together[1:]:
@@ -254,7 +255,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Make `name`, a trial's directory, a symbolic link to `directory`, where a run evaluates the trial."""
+    """Make `name`, a trial's directory, a symbolic link to `directory`, where the trial's run keeps its files."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)

@@ -96,7 +96,7 @@ def _close_older(work: Path) -> None:
     """Remove other users' access to directories that an older release made: they contain copies of users' scripts."""
     for one in work.iterdir():
         if OF_CAMPAIGNS.fullmatch(one.name):
-            with contextlib.suppress(OSError, TunerError):  # another user's directory is not used, so it may stay
+            with contextlib.suppress(OSError, TunerError):  # campaigns do not use another user's directory
                 private_files.claim_directory(one)
 
 

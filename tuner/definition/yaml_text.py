@@ -8,11 +8,12 @@ from typing import Any
 import yaml
 
 MOST_VALUES = 100_000
-"""Maximum number of values after alias expansion, since ten lines with ten aliases each can expand beyond memory."""
+"""Maximum number of values after alias expansion. Ten lines, each with ten aliases of the line before, have 10^10
+values."""
 
 
 class NotYamlError(ValueError):
-    """A text is not YAML, or is too large; the message continues "not valid YAML"."""
+    """A text is not YAML, or is too large; the message is written directly after the words "not valid YAML"."""
 
 
 def load(text: str) -> Any:

@@ -244,12 +244,12 @@ class RoundComponent(Component, Protocol):
 
 @runtime_checkable
 class MergingComponent(Component, Protocol):
-    """A component with one record for the whole cluster, so that a new record must include the earlier ones."""
+    """A component with one record for the whole cluster; a new record must include the settings of the earlier one."""
 
     def check_earlier(self, earlier: Sequence[Published]) -> None:
-        """Raise TunerError, before anything is run, if the record in use cannot be merged."""
+        """Raise TunerError, before anything is run, if a new record could not include the records in use."""
 
     def publish_with(
         self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
     ) -> Sequence[Publication]:
-        """Publish the results like `publish`, with the contents of the active records for the whole cluster."""
+        """Publish the results like `publish`, with the contents of the records in use, `earlier`."""

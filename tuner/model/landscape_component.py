@@ -33,7 +33,7 @@ class Settings(BaseModel):
 
 
 class LandscapeComponent:
-    """A component with one problem: the landscape's space."""
+    """A component with one problem, whose search space is that of the landscape."""
 
     def __init__(self, name: str, version: str, file: Path) -> None:
         self.name = name

@@ -2,7 +2,7 @@
 """Means and gains with 95 % confidence bounds, for few samples.
 
 The bounds use Student's t with n - 1 degrees of freedom and the sample standard deviation (n - 1 in its denominator).
-With 1.96 and n instead, as is common, the interval of 5 samples is a third too narrow.
+With the factor 1.96 and the denominator n instead, as is common, the interval of 5 samples is a third too narrow.
 """
 
 from __future__ import annotations

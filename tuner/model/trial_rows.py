@@ -32,7 +32,7 @@ class Rows:
 
     @cached_property
     def pending(self) -> Sequence[Trial]:
-        """Trials that are still running."""
+        """Trials that are planned or running."""
         return [row for row in self.rows if row.state in OPEN]
 
     def of(self, role: TrialRole) -> Sequence[Trial]:
@@ -40,7 +40,7 @@ class Rows:
         return [row for row in self.ended if row.role is role]
 
     def waiting(self, role: TrialRole) -> Sequence[Trial]:
-        """Return the running trials of a role."""
+        """Return the planned or running trials of a role."""
         return [row for row in self.pending if row.role is role]
 
     @cached_property
@@ -50,7 +50,7 @@ class Rows:
 
 
 def objected(row: Trial) -> bool:
-    """Return whether a trial failed because its settings were not in effect, which is not the machine's fault."""
+    """Return whether a trial failed because its settings were not in effect, rather than because of the machine."""
     return row.state is TrialState.FAILED and row.message.startswith(OBJECTION)
 
 

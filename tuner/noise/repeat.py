@@ -71,7 +71,7 @@ class PerPoint(ABC):
 
     @abstractmethod
     def _enough(self, point: Observation, running: int) -> bool:
-        """Return whether a point needs no further run in addition to its `running` ones."""
+        """Return whether a point needs no new run; `running` is the number of its runs in progress."""
 
 
 class StaticSettings(Section):

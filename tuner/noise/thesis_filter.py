@@ -27,7 +27,7 @@ def admission_factor(step: int) -> float:
 
 
 def interval_factor(step: int) -> float:
-    """Return FC_C: a point is not repeated if the interval of its mean, relative to the mean, is at most this wide."""
+    """Return FC_C: a point is not repeated if the interval of its mean is at most FC_C times the mean wide."""
     return max(DECAY**step, INTERVAL_FLOOR)
 
 

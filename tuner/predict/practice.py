@@ -29,7 +29,8 @@ class Choice:
 def choose(database: TunerDatabase, definition: Definition, config: Config) -> Choice:
     """Return the setting that models predict to be the best for the campaign's application.
 
-    Raise TunerError if the models must not be used, or if the campaign names no family or no parts.
+    Raise TunerError if the models must not be used, or if the campaign names no family, or if its objective has no
+    parts.
     """
     described = component_registry.read(definition.component, config, definition.application)
     component = component_registry.build(described, definition.settings, config)

@@ -16,7 +16,7 @@ from reprise.tuner.predict.training_rows import VOLUME, from_json
 
 @dataclass(frozen=True)
 class Found:
-    """The best point, with the predicted weighted sums of the parts for it and for the default."""
+    """The best point, and the predicted times of this point and of the default, as weighted sums of parts."""
 
     point: Parametrization
     seconds: float

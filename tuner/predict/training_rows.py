@@ -43,7 +43,7 @@ def collect(database: TunerDatabase, family: str, component: str | None = None) 
     """Return the family's newest campaign, and all complete trials of its campaigns that have times of parts.
 
     Only campaigns with the component and version of the newest campaign count. The campaign is None if the family has
-    none.
+    no campaign.
     """
     newest: Campaign | None = None
     found: list[Row] = []
@@ -64,7 +64,7 @@ def collect(database: TunerDatabase, family: str, component: str | None = None) 
 
 
 def configuration(settings: Mapping[str, Any], size: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of a campaign's configuration: its `features` and the size of its jobs, with total tasks."""
+    """Return the numbers of a campaign's configuration: its `features`, and its jobs' nodes and tasks."""
     features = settings.get("features", {})
     tasks = {"tasks": size["nodes"] * size["tasks_per_node"]} if {"nodes", "tasks_per_node"} <= size.keys() else {}
     return {name: float(value) for name, value in {**tasks, **size, **features}.items()}

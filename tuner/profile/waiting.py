@@ -4,7 +4,8 @@
 While the program runs, ranks exchange no data for this purpose. Afterwards, the times of a call on all its ranks are
 compared. A rank that arrived early waited until the last rank arrived; the rest of the call's time is transfer. The
 clocks of hosts are trusted unless they contradict causality: no rank leaves an allreduce before the last rank has
-arrived. If the sampled calls contradict a host's clock, the clock is shifted to the middle of the possible range.
+arrived. If the sampled calls contradict a host's clock, its times are corrected by the middle of the range of possible
+errors.
 """
 
 from __future__ import annotations

@@ -311,8 +311,8 @@ def legend(axes: Axes) -> None:
 def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
     """Yield the axes of a new figure, and a function that finishes the figure and returns it as SVG text.
 
-    Other threads wait until the figure is finished, since Matplotlib's settings are changed for the whole process. If
-    called by `png`, the function stores a PNG image and returns an empty string.
+    Other threads wait until the figure is finished, since Matplotlib's settings are changed for the whole process.
+    Within `png`, that function stores a PNG image and returns an empty string.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -325,7 +325,7 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
         FigureCanvasSVG(figure)
 
         def finish() -> str:
-            TightLayoutEngine().execute(figure)  # a figure with a layout engine draws everything twice
+            TightLayoutEngine().execute(figure)  # not set on the figure, since savefig would then draw everything twice
             if (made := _PNG.get()) is not None:
                 picture = io.BytesIO()
                 figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})

@@ -74,7 +74,7 @@ def dump(definition: Mapping[str, Any], source: Path) -> str:
 
 
 def write(texts: Mapping[Path, str]) -> None:
-    """Write new files, all or none; an existing file with the same text is accepted.
+    """Write the texts to their files, but write no file if an existing file has another text.
 
     Raise TunerError if a file cannot be written.
     """

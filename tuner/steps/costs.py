@@ -71,7 +71,10 @@ class Costs:
         return node_seconds(self.rows.rows) + 2 * cost <= self.allowance
 
     def trials_of_the_search(self, budget: int, begun: int) -> int:
-        """Return the maximum number of trials of the search: its budget, or fewer if the allowance pays for fewer."""
+        """Return the maximum number of trials of the search: its budget, or fewer.
+
+        There are fewer if the allowance does not pay for the whole budget. `begun`: trials of the search so far.
+        """
         if self.allowance is None or not (cost := self._of_one):
             return budget
         left = math.floor((self.allowance - self._searched) / cost) - self._reserved

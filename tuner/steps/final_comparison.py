@@ -37,7 +37,8 @@ class Pairs:
     """Pairs of runs of the default and of a point.
 
     `values` holds the pairs in which both runs have a value. `note` is the reason why the pairs allow no conclusion.
-    `cut`: the node-hours did not pay for all pairs. `end` is the number of the pair after the last one that ran.
+    `cut`: the node-hours did not pay for all pairs. `end`: if the point failed, the number of pairs up to the failed
+    one, counted from the first pair of the comparison.
     """
 
     values: Sequence[tuple[float, float]]
@@ -81,8 +82,8 @@ class Comparing:
     of the search if the original winner is excluded. `stopped`: why the search ended. `session`: number of the current
     session, 1 or 2. If a session leaves open whether the point is better, `more_pairs` are added, but in only one of
     the two sessions. If the first comparison refutes the winner, the runner-up gets these additional pairs. If the
-    winner fails, the runner-up gets the rest of the first pairs. With two tests at 2.5 % each, at most 5 % of points
-    that are no better are accepted.
+    winner fails, the runner-up gets the rest of the first pairs. With two tests at 2.5 % each, at most 5 % of the
+    points that are no better than the default are accepted.
     """
 
     evidence: Evidence

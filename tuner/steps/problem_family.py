@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other problems of a problem's family, and the evidence from their trials."""
+"""Other problems of a problem's family, from whose trials the problem's search also learns."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def choose(
 
 
 def opened(problems: Sequence[Problem], spec: Json) -> list[Problem]:
-    """Return the problems with the starting points from a campaign's `spec`; without any, they are unchanged."""
+    """Return the problems with the starting points from a campaign's `spec`, or unchanged if it has none."""
     sources = spec.get("warm_start", [])
     if not sources:
         return list(problems)

@@ -23,9 +23,9 @@ class Ingredient(Protocol):
     space: Space
     default: Parametrization
     names: Sequence[str]
-    """Variables that the component sets."""
+    """Environment variables that the component sets."""
     conflicts: Sequence[str]
-    """Patterns of variables that nothing else may set when the component is used."""
+    """Patterns of environment variables that nothing else may set when the component is used."""
     proved: bool
     """Whether `publish` may run the application once more."""
 
