@@ -218,7 +218,7 @@ class Bench:
             return math.nan
 
     def _launch(self, name: str, launches: Sequence[Sequence[tuple[str, Parametrization]]]) -> list[Launched]:
-        """Run the launches one after the other in one allocation, as alice. A launch that hangs is repeated once."""
+        """Run the launches one after the other in one allocation of user alice; repeat a launch that hangs once."""
         found: dict[int, Launched] = {}
         for attempt in range(ATTEMPTS):
             missing = [number for number in range(len(launches)) if number not in found or found[number].hung]

@@ -38,8 +38,8 @@ from bench.quantile import quantile
 from tests.unit.matcher_daemon import Daemon
 
 USERS, LOADED_RECORDS = 500, 10_000
-SUBMISSIONS = 10_000  # number of different submissions of all these users
-QUESTIONS, WARM_UP = 5000, 50  # requests without pauses, more than the daemon may queue for the database
+SUBMISSIONS = 10_000  # number of different requests; the users send these again and again
+QUESTIONS, WARM_UP = 5000, 50  # requests without pauses; QUESTIONS is more than the daemon may queue for the database
 
 
 def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:

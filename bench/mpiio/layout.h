@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offsets of a rank's bytes in the file, for each kernel, computed by pure functions.
+// The offsets of a rank's bytes in the file, for each kernel, computed by pure functions. A dump is everything that all
+// ranks write in one step.
 #ifndef LAYOUT_H
 #define LAYOUT_H
 

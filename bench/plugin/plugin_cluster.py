@@ -63,7 +63,7 @@ def line_of(arguments: str) -> str:
 
 
 def text_of(job: JobMetadata) -> str:
-    """Return a batch script for the job, which prints its environment and ends before it reaches the job's commands."""
+    """Return a batch script for the job; the script prints its environment and ends before the job's commands."""
     head, cd, launch = script_of(job).replace("04:00:00", "00:10:00").partition("\ncd ")
     show = "printf '\\0'; printenv --null"  # separates the environment from earlier output of the shell
     return f'{head}\n{show}\n[ "$DRY" ] || exit 0{cd}{launch}'

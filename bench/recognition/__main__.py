@@ -11,7 +11,7 @@ FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of such scripts (`
 | `confused` | share of these jobs matched with the record of another application |
 | `own_other` | share of jobs matched with another application of their user, among jobs of untuned applications |
 | `strangers` | share of jobs matched with another user's record, among jobs of users without records |
-| `generic_strangers` | the same share, among those of these jobs whose program has a generic name |
+| `generic_strangers` | the same share, only among jobs whose program has a generic name |
 | `program_right`, `program_wrong` | share of labelled scripts for which the parser names a right or a wrong program |
 | `masked_names_recall` | share of builds matched with another build of their program by the file alone
 (`masked_names.py`) |

@@ -140,7 +140,7 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """Yield lines with the numbers of pairs of equal and of different programs, and the bits, for each similarity."""
+    """Yield a line for each part of an identity and tenth of similarity: numbers of pairs, and evidence in bits."""
     everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
     for part in ("functions", "imports", "contents"):
         same: Counter[int] = Counter()

@@ -93,7 +93,7 @@ class Campaign:
         )
 
     def ran_twice(self) -> int:
-        """Return the number of superfluous jobs that ran the benchmark for a trial for which another job ran it too."""
+        """Return the number of superfluous jobs, which ran a trial's benchmark although another job ran it, too."""
         ran: Counter[str] = Counter()
         for job in self.slurm.jobs():
             comment = (self.slurm.directory / str(job) / "comment").read_text()
