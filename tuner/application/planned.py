@@ -71,8 +71,8 @@ class Asked:
     def title(self) -> str:
         """The campaign's name.
 
-        By default, it consists of the script's name and the user. Characters that a campaign's name cannot have become
-        `_`.
+        By default, it consists of the script's name and the user. Characters that are not allowed in a campaign's name
+        are replaced with `_`.
         """
         name = self.name or f"{self.script.stem[:60]} of {self.user}"
         return re.sub(f"[^{NAME_LETTERS}]", "_", name)[: LONGEST_NAME - len(ITS_PROXY)]
@@ -103,7 +103,7 @@ class Runs:
 def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Return the campaign on the application: it tries the points `first` first, then each value alone.
 
-    If a proxy has ranked points, the values that it could not rank come before the others.
+    If a proxy has ranked the points `first`, the values that the proxy could not rank come before the others.
     """
     alone = [*choice.off_proxy().points, *choice.on_proxy().points] if first else choice.points
     return {

@@ -37,7 +37,7 @@ def in_words(point: Parametrization, default: Parametrization) -> str:
 
 
 def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> list[Parametrization]:
-    """Return the points that the application tries: those with the best means in the proxy's search and the worst.
+    """Return the points that the application tries: those with the best means on the proxy, and the worst point.
 
     The first point is the simplest of those that noise does not distinguish from the best. The worst point comes
     second: it shows whether the proxy ranks settings as the application does. If no point is faster than the default on
@@ -101,7 +101,7 @@ class Ranked:
         return agreement(*both) if both else None
 
     def ratios(self, trials: Sequence[Trial], default: Parametrization) -> Ratios | None:
-        """Return the gain of the proxy's choice on the application.
+        """Return the ratios that compare settings tuned on the proxy with settings tuned on the application.
 
         Return None if the proxy and the application ran fewer than two settings in common, or if one of them did not
         run the default.

@@ -35,9 +35,9 @@ def read(
 ) -> dict[str, Any]:
     """Return the content of a component's file.
 
-    In addition, `application` holds the campaign's job if the component runs it, and `components` and `proxy` hold the
-    content of the files that the campaign's settings name. All of this is stored with the campaign, so that a resumed
-    campaign runs with its original files. Raise CampaignError with one line if a file is invalid.
+    Keys are added to the content: `application` holds the campaign's job if the component runs it, and `components` and
+    `proxy` hold the content of the files that the campaign's settings name. All of this is stored with the campaign, so
+    that a resumed campaign runs with its original files. Raise CampaignError with one line if a file is invalid.
     """
     path = config.tuner.components / f"{name}.yaml"
     if not _is_there(path, name):

@@ -88,8 +88,8 @@ def rung_s(
     """Return the longest next run, in seconds, that keeps a point's mean in the best share of comparable points.
 
     The best share is `keep`. Comparable points are those that reached the point's next rung (or the last rung that
-    enough points reached). They count with the mean of their first runs up to that rung. Return None if too few points
-    reached any of these rungs.
+    enough points reached). Each of these points counts with the mean of its first runs, up to that rung. Return None if
+    too few points reached any of these rungs.
     """
     runs: dict[Hashable, list[Evaluation]] = {}
     for one in history:
@@ -111,7 +111,7 @@ def _runs(history: Sequence[Evaluation]) -> list[tuple[float, bool]]:
 
 
 def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: float = 0.5) -> float:
-    """Return the mean or a quantile of run times; those with True are lower bounds (Kaplan and Meier 1958).
+    """Return the mean or a quantile of run times; a time marked True is a lower bound (Kaplan and Meier 1958).
 
     A stopped run's share of the probability passes to the longer runs; if the longest run of all was stopped, it keeps
     its share (Efron 1967). If stopped runs were left out or treated as measurements, the estimate, and therefore the

@@ -97,9 +97,9 @@ MEMORY = "memory"  # key of a context for the MiB that a job may use on each nod
 
 @dataclass(frozen=True)
 class FromTrials:
-    """Placeholder in a publication's context for a value that Slurm set in the campaign's trials, which record it.
+    """Placeholder in a publication's context for a value that Slurm sets for trials and that trials record.
 
-    `otherwise`: the value if the trials do not record it. If neither is available, no record is written.
+    `otherwise`: the value if the trials do not record it. If there is no value at all, no record is written.
     """
 
     otherwise: int | None = None
@@ -122,10 +122,10 @@ class Comparison:
 class Publication:
     """Contents of a record: environment, conflicts, the artifact if any, and the combined measurements.
 
-    Without an environment there is nothing to set for jobs, and so no record. `note` says in one line what jobs must
-    provide themselves, or why there is no record. `context` has the conditions under which this record is valid, if
-    they are narrower than the component's whole context; for a combination, it is the whole context except the cluster.
-    `other_artifacts` are further files that the environment names. `component` and `version` are those of a
+    Without an environment there is nothing to set in jobs, so no record is written. `note` says in one line what jobs
+    must provide themselves, or why there is no record. `context` has the conditions under which this record is valid,
+    if they are narrower than the component's whole context; for a combination, it is the whole context except the
+    cluster. `other_artifacts` are further files that the environment names. `component` and `version` are those of a
     combination's record; if they are empty, the record has those of the campaign. `replaces` are records whose settings
     are included in this one.
     """

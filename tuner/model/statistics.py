@@ -50,9 +50,9 @@ def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]
     """Estimate the gain from the (defaults, tuned) of sessions, each measured in a separate job at a different time.
 
     A session may favor one setting in all its pairs, because of the nodes of its ranks or because of other jobs, and no
-    interval from these pairs shows that. The gain is computed from the mean over the sessions. Its bounds enclose the
-    bounds of every session, extended on either side by the difference between the sessions' gains. For one session, the
-    result is that of `paired_gain`.
+    interval computed from these pairs can show this. The gain is computed from the mean over the sessions. Its bounds
+    enclose the bounds of every session, extended on either side by the difference between the sessions' gains. For one
+    session, the result is that of `paired_gain`.
     """
     means, lows, highs = zip(*(_logarithms(*session) for session in sessions), strict=True)
     apart = max(means) - min(means)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the operations that a component can affect, as a profile measures them.
+"""Names of operations that components can affect, and that profiles measure.
 
 A name covers all names that begin with that name and a dot. A component may restrict a name to jobs with several ranks
 on one node.

@@ -40,11 +40,11 @@ class Resampling(Protocol):
     ) -> Parametrization | None:
         """Return the point to evaluate once more now, or None if the search should propose a point.
 
-        `history`: the trials, in the order in which they ended. `pending`: the point of each running trial, so that a
-        point may occur twice. `stopped`: the number of trials when a stop rule other than the budget ended the search.
-        From then on, there are no new points: repetitions that were begun are completed, and None means that the policy
-        can choose the winner. `budget`: the total number of trials that are now possible, if it is less than the
-        original budget.
+        `history`: the trials, in the order in which they ended. `pending`: the point of each running trial; a point
+        with several running trials occurs several times. `stopped`: the number of trials when a stop rule other than
+        the budget ended the search. From then on, there are no new points: repetitions that were begun are completed,
+        and None means that the policy can choose the winner. `budget`: the total number of trials that are now
+        possible, if it is less than the original budget.
         """
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:

@@ -26,8 +26,8 @@ from reprise.tuner.search.encoding import encode
 from reprise.tuner.search.search_method import Key
 
 FEWEST = 5  # minimum number of measured points for a model
-BOUND = 1.25  # number of posterior deviations by which a point may be better or worse than estimated
-AGREEMENTS = 3  # this many repeated runs that all equal their point's first run show that there is no noise
+BOUND = 1.25  # number of posterior standard deviations by which a point may be better or worse than estimated
+AGREEMENTS = 3  # number of repeated runs that show that there is no noise, if each equals its point's first run
 REFIT = 1.1  # the model's parameters are fitted again each time the history has grown by this factor
 
 

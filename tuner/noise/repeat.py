@@ -107,9 +107,9 @@ class SedrSettings(Section):
 class Sedr(PerPoint):
     """Standard error dynamic resampling (Robert 2021, chapter 5).
 
-    A point is repeated until the 95 % interval of the mean, 2 h wide with h = t(0.975, n - 1) s / sqrt(n), is narrower
-    than a share of the mean. Robert 2021 prints the inverted test (repeat while the interval is narrow) and uses 1.96
-    instead of t, which is 12.7 for two samples. `most` prevents one noisy point from using up the whole budget.
+    A point is repeated until the 95 % interval of the mean, 2 h wide with h = t(0.975, n - 1) s / sqrt(n), is at most
+    the share `width` of the mean. Robert 2021 prints the inverted test (repeat while the interval is narrow) and uses
+    1.96 instead of t, which is 12.7 for two samples. `most` prevents one noisy point from using up the whole budget.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: SedrSettings) -> None:

@@ -40,9 +40,9 @@ class Thesis:
     """The resampling filter. Points of the search get two evaluations; those of the initial design get one.
 
     The point of the most recent trial gets more evaluations, up to a tenth of the budget (part A; according to the
-    published results, the budget excludes the initial design: 10 of 100, 15 of 150). The point gets them while its
-    median is low compared with all earlier measurements (part B) and the interval of its mean is wide (part C). The
-    factors of both comparisons fall from step to step.
+    published results, the budget excludes the initial design: 10 evaluations if the budget is 100, 15 if it is 150).
+    The point gets them while its median is low compared with all earlier measurements (part B) and the interval of its
+    mean is wide (part C). The factors of both comparisons fall from step to step.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:

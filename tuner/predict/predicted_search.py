@@ -29,7 +29,7 @@ class Found:
 
 
 class Oracle:
-    """Models that `accuracy_gate` accepts for one configuration. `weights`: the weight of each part.
+    """Models that `accuracy_gate` accepts for one configuration. `weights`: the weight of each part of the objective.
 
     Raise TunerError if a model is missing or refused, or if the configuration is outside a model's range.
     """

@@ -17,8 +17,8 @@ If the job was restarted N times, `-rN` is appended. spank/profile.c builds the 
 def find(job_ids: Iterable[int], places: Iterable[Path]) -> Path | None:
     """Return the directory with the reports of one of these jobs; None if there is no such directory.
 
-    If several directories match, only the first of `places` that contains one counts; among the directories in it, the
-    one of the last restart is returned.
+    If several directories match, the result is in the first of `places` that contains any of them. If that place
+    contains several, the result is the directory of the last restart.
     """
     wanted = re.compile(f"{PREFIX}(?:{'|'.join(map(str, job_ids)) or '(?!)'})(?:-r([0-9]{{1,10}}))?")
     for place in places:

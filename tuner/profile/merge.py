@@ -114,8 +114,8 @@ def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
 def _launch(one: ProcessReport) -> str:
     """Return an identifier shared by the ranks that mpirun or srun started together; "" if it is unknown.
 
-    The step id is not shared by all of them: with mpirun, ranks on the first node have the step id of the batch script,
-    and the other ranks have a different one.
+    The step id cannot serve as such an identifier: with mpirun, ranks on the first node have the step id of the batch
+    script, and the other ranks have a different step id.
     """
     return one.environment.get("PMIX_NAMESPACE") or one.environment.get("PMI_JOBID") or ""
 

@@ -36,7 +36,7 @@ Call = tuple[int, Sampled]  # index of the report, and the call with its times c
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waiting of one rank, by kind of collective, with the key "p2p" for messages.
+    """Time that one rank waited for other ranks, by kind of collective; the key "p2p" is for messages.
 
     `shares`: share of the calls' time in which the rank waited. `calls`: number of calls for which waiting was
     measured.
@@ -47,7 +47,7 @@ class Waiting:
 
 
 def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mapping[str, float]]:
-    """Return the waiting of each report's rank, and the seconds by which each host's clock is ahead.
+    """Return the `Waiting` of each report's rank, and the seconds by which hosts' clocks are ahead of the first rank's.
 
     The reports must be from one run of one MPI program, with one report per rank.
     """

@@ -45,7 +45,7 @@ class ShamanParameter(_Open):
 
 
 class ShamanComponent(_Open):
-    """A component, as the file's mapping `components` describes it under its name."""
+    """Description of a component: the value under the component's name in the mapping `components` of a SHAMan file."""
 
     plugin: str | None = None
     header: str | None = None

@@ -29,7 +29,8 @@ DESIGNS = {
     "latin_hypercube_sampling": "lhs",
     "hybrid_lhs_uniform_sampling": "hybrid",
 }
-# Maps a key of `bbo` to the method's setting, and SHAMan's words (the last part of a dotted path) to their equivalents.
+# For each key of `bbo`: the name of the method's setting, and a map from SHAMan's words (the last part of a dotted
+# path) to Reprise's, or None if the value is kept.
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {
     "selection_method": ("selection", {"tournament_pick": "tournament", "probabilistic_pick": "probabilistic"}),
     "pool_size": ("pool", None),
@@ -183,7 +184,7 @@ class _Conversion:
         return found | ({"settings": settings} if settings else {})
 
     def _stop(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the stop rule; without one, SHAMan continues until its budget is spent."""
+        """Return settings of the stop rule; without a stop criterion, SHAMan continues until its budget is spent."""
         criterion = _word(given.pop("stop_criterion", None) or "")
         if criterion not in ("improvement", "improvement_criterion", "ImprovementCriterion"):
             if criterion:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selection of the default's runs that a problem's results are compared with, and a check that these runs agree.
 
-A default whose few runs spread by more than their mean may have been measured at a bad moment. The default is then run
+If the default's few runs spread by more than their mean, the machine may have been disturbed. The default is then run
 again as often as at first, up to `SETS` sets of runs in total. If every set spreads that much, nothing can be compared
 with the default, and the problem is given up.
 """

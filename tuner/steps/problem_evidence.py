@@ -41,9 +41,9 @@ class Evidence:
     def history(self) -> Sequence[Evaluation]:
         """Return the search's trials.
 
-        The value of a pruned trial is a lower bound of the objective if the objective is the run time (in all runs of
-        the default the two are equal), and in a round, where the limit applies to the objective itself. Otherwise a
-        pruned trial has no value, and only counts as too slow.
+        The value of a pruned trial is a lower bound of the objective in two cases: if the objective is the run time,
+        that is, if both are equal in all runs of the default; and in a round, where the limit applies to the objective
+        itself. In all other cases, a pruned trial has no value, and only counts as too slow.
         """
         initial = self._initial
         times = bool(self.problem.round) or all(row.value == row.elapsed_s for row in self.defaults)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Combinations: settings of several components that were measured together on an application and become one record.
 
-`combine` checks that the parts are compatible and returns the settings that a job gets, which the tuned runs must use,
-too. `publication` adds the gain of these runs. A combination of one part gives a record of that component. The
-functions have no side effects.
+`combine` checks that the parts are compatible and returns the settings that a job gets. The tuned runs must use the
+same settings. `publication` adds the gain of these runs. A combination of one part gives a record of that component.
+The functions have no side effects.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
 def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
     """Merge two contexts; `mine` and `its` name the components of `one` and `other`, for messages.
 
-    Only the releases of Open MPI that both contexts have remain. If one part was predicted, the combination is a
-    confirmed prediction.
+    The result has only those releases of Open MPI that are in both contexts. The combination counts as predicted if one
+    of its parts does.
     """
     found = {**one, **other}
     for key in one.keys() & other.keys():
@@ -170,7 +170,7 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
 def _parametrization(combination: Combination) -> dict[str, Any]:
     """Return the parametrization of a record, which has one form for any number of parts.
 
-    Results of a benchmark stay with their part; the record's gain is that of the application's runs.
+    A part that a benchmark tuned keeps the benchmark's results; the record's gain is that of the application's runs.
     """
     return {
         PARTS: {
