@@ -17,7 +17,8 @@ counts only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.pai
 the runs; they do not include the check of a campaign's rules file.
 
 The last line of output is a JSON object. `network` describes the network, and `runs` counts launches.
-`time_vs_distinct` compares with an exhaustive search that runs each group of equivalent points only once.
+`time_vs_distinct` compares a campaign's time with that of an exhaustive search that runs each group of equivalent
+points only once.
 """
 
 from __future__ import annotations

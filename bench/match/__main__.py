@@ -7,10 +7,10 @@ For each number of records, the daemon runs on a new database (`start_s` is the 
 and makes decisions for one job after the other. Four in five jobs run codes that have records; one in five belongs to
 another user and runs a code that nobody has tuned. Then, with 10,000 records, 500 users each submit once a second (keys
 that begin with `load_`; `load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the daemon's CPU time
-for a decision, including its writes to the database, also measured under load. Then linkage is measured alone, with
-10,000 records, and compared with recordlinkage. The share of right decisions (0 to 1) and the cost of identifying
-programs by their files (see `bench.match.program_reading`) follow. The last line of output is a JSON object. The exit
-status is 1 if a number from `bench.match.program_reading` exceeds its bound.
+for a decision, including its writes to the database; `load_cpu_ms` is this time under load. Then linkage is measured
+alone, with 10,000 records, and compared with recordlinkage. The share of right decisions (0 to 1) and the cost of
+identifying programs by their files (see `bench.match.program_reading`) follow. The last line of output is a JSON
+object. The exit status is 1 if a number from `bench.match.program_reading` exceeds its bound.
 """
 
 from __future__ import annotations

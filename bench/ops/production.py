@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate production: jobs get the settings of records, one of them harmful, and are compared as by the daemon.
+"""Simulate production: jobs get settings of records, one of them harmful, and the daemon's code compares the jobs.
 
 Jobs of all records arrive in random order, on one, two or four nodes. When the decision about a job is made, some
 earlier jobs with the same record are still running. The cluster becomes alternately slower and faster. Blocks, evidence

@@ -100,7 +100,7 @@ def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict
 
 
 def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bool:
-    """Return whether an environment equals the default one, or differs from it only by all settings of one record."""
+    """Return whether an environment equals the default one, or differs only by the addition of a record's settings."""
     more = environment.keys() - default.keys() - {CARRIED}
     whole = {MARK}.union(*(names for names in RECORDS if names <= more))
     same = all(environment.get(name) == value for name, value in default.items() if name not in OF_A_RUN)

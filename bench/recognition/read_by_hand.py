@@ -8,10 +8,10 @@ of their bytes, are parsed as if their owner had submitted them; the others are 
 of one draw (sample of scripts), such as `second_draw`. `--list` prints the path, the label's names and the parser's
 name of each script that the parser does not get right.
 
-Prints JSON. `read` is the number of labelled scripts in the folder. The other keys are shares of these scripts, or 0 if
-there are none. `program_right`: the parser's name is in the label, or the parser found no name and the label says that
-none is visible. `program_wrong`: the parser's name is not in the label. `program_unknown`: the parser found no name,
-but the label has one.
+The program prints a JSON object. `read` is the number of labelled scripts in the folder. The other keys are shares of
+these scripts, or 0 if there are none. `program_right`: the parser's name is in the label, or the parser found no name
+and the label says that none is visible. `program_wrong`: the parser's name is not in the label. `program_unknown`: the
+parser found no name, but the label has one.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def judged(got: Collection[str], expected: Collection[str]) -> Verdict:
 
 
 def draws() -> dict[str, dict[str, list[str]]]:
-    """Return the labels of each draw, which are the right names by the script's SHA-256."""
+    """Return the labels of each draw. A label is the list of right names for a script, by the script's SHA-256."""
     return tomllib.loads(LABELS.read_text())
 
 
 def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
-    """Return the labels of one draw, or of all draws. They are the right names by the script's SHA-256.
+    """Return the labels of one draw, or of all draws. A label has a script's right names, by its SHA-256.
 
     The empty name means that no program is visible.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what the library costs programs that it cannot help: run each alternately with and without it."""
+"""Measure what the library costs programs that it cannot help, which run alternately with and without the library."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def both(runs: Sequence[Run]) -> Run:
 
     On a virtual machine, every other run may be three times as fast as the runs before and after it (because of the
     host's caches, memory and allowances). A pair therefore consists of four runs in a palindromic order, two with the
-    library and two without. The two runs of each kind are merged.
+    library and two without. The two runs with the library are merged into one, and so are the two without it.
     """
     return Run(sum(one.wall_s for one in runs), min(one.call_ns for one in runs))
 

@@ -29,7 +29,7 @@ STORED = ROOT / "bench/tuner/peers.json"
 PACKAGE = ROOT / "build/package"  # where tools/package-links makes the product importable for the peers' environment
 RULES = ("bench/tuner/games.py", "bench/emulators/interference.py")
 OURS, SEARCH, NOISE = ROOT / "bench/tuner/own_methods.py", ROOT / "tuner/search", ROOT / "tuner/noise"
-SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # are started first, so that no slow method runs alone at the end
+SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # methods that are started first, so that no slow method runs alone at the end
 
 
 @dataclass(frozen=True)
