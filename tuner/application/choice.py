@@ -36,10 +36,10 @@ class Choice:
     """Components and values to try on an application.
 
     `components`: settings of each component, in the form that the component `together` expects. `points`: points to
-    try, in order; each point changes one value and contains only that value. `left_out`: one line for each component
-    that the profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in memory when
-    a trial starts. `proofs`: maximum number of application runs that a winner needs before its record is written.
-    `communicating`: components that affect operations that a proxy replays.
+    try, in order; each point changes one value and contains only that value. `left_out`: for each suggested component
+    that cannot be tried, one line with the reason. `reads`: files that must not be in memory when a trial starts.
+    `proofs`: maximum number of application runs that a winner needs before its record is written. `communicating`:
+    components that affect communication, which a proxy replays.
     """
 
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -62,7 +62,7 @@ def recordings(directory: Path) -> int:
 def _recorder(
     asked: Asked, config: Config, executor: Executor, timeout_s: float, warn: Callable[[str], None]
 ) -> Callable[[Path], Mix]:
-    """Return the function that makes the mix: it records a run in a directory, or reads the trace."""
+    """Return the function that makes the mix of calls to replay, from a run recorded in a directory or the trace."""
     if trace := asked.trace:
         return lambda _: otf2_mix.mix_of(trace, warn)
     application = Application(asked.script, asked.directory, asked.options)

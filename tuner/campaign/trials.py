@@ -108,7 +108,7 @@ class Trials:
         return ended
 
     def rest(self) -> None:
-        """Release nodes that no trial uses, and cancel trials that wait for nodes, to be repeated later."""
+        """Release nodes that no trial uses. Cancel the trials that wait for nodes; the campaign repeats them later."""
         self._journal.beat(self._monotonic())
         for key in self._executor.rest():
             for trial in self._under_way.pop(key):

@@ -18,7 +18,7 @@ from reprise.tuner.definition.campaign_definition import Application, CampaignEr
 from reprise.tuner.model import touched_names
 from reprise.tuner.model.component import Component
 
-TOGETHER = "together"  # the kind that combines several components, whose files the campaign's settings name
+TOGETHER = "together"  # the kind that combines several components; the campaign's settings name their files
 # Maps a kind to its module, which has `build(definition: Mapping, settings: Mapping, config: Config) -> Component`.
 KINDS: dict[str, str] = {
     "application": "reprise.tuner.components.application",

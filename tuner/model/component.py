@@ -97,7 +97,7 @@ MEMORY = "memory"  # key of a context for the MiB that a job may use on each nod
 
 @dataclass(frozen=True)
 class FromTrials:
-    """Placeholder in a publication's context for a value that Slurm sets for trials and that trials record.
+    """Placeholder in a publication's context for a value that Slurm sets and the trials record.
 
     `otherwise`: the value if the trials do not record it. If there is no value at all, no record is written.
     """

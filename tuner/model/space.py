@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search spaces: finite grids of named parameters, in which points that differ only in ignored parameters are equal."""
+"""Search spaces: finite grids of named parameters. Points that differ only in ignored parameters are equal."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def paired_gain(defaults: Sequence[float], tuned: Sequence[float]) -> Gain:
 def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Gain:
     """Estimate the gain from the (defaults, tuned) of sessions, each measured in a separate job at a different time.
 
-    A session may favor one setting in all its pairs, because of the nodes of its ranks or because of other jobs, and no
+    A session may favor one setting in all its pairs, because of the nodes of its ranks or because of other jobs. No
     interval computed from these pairs can show this. The gain is computed from the mean over the sessions. Its bounds
     enclose the bounds of every session, extended on either side by the difference between the sessions' gains. For one
     session, the result is that of `paired_gain`.

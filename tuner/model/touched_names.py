@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of operations that components can affect, and that profiles measure.
 
-A name covers all names that begin with that name and a dot. A component may restrict a name to jobs with several ranks
-on one node.
+A name covers itself and all names that begin with it and a dot: `mpi.io` covers `mpi.io.read`. A component may restrict
+a name to jobs with several ranks on one node.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from reprise.tuner.search.search_method import Key
 
 FEWEST = 5  # minimum number of measured points for a model
 BOUND = 1.25  # number of posterior standard deviations by which a point may be better or worse than estimated
-AGREEMENTS = 3  # number of repeated runs that show that there is no noise, if each equals its point's first run
+AGREEMENTS = 3  # there is no noise if this many repeated runs all equal their point's first run
 REFIT = 1.1  # the model's parameters are fitted again each time the history has grown by this factor
 
 

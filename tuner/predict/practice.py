@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of a setting for a size that was never run, from a campaign file, and the campaign that verifies it."""
+"""Choose a setting for a size that was never run, given a campaign file, and define a campaign to verify the choice."""
 
 from __future__ import annotations
 

@@ -299,8 +299,8 @@ def _pruning(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any] | None
     """Return the node-hours that pruning saved; None if no trial was pruned.
 
     `most` assumes that each pruned trial would have run until the time limit for trials. `estimate` assumes that each
-    pruned trial would have taken the mean time of those complete trials of its problem that ran longer than the pruned
-    trial. `estimate` is None if there are no such complete trials for a pruned trial.
+    pruned trial would have taken as long as the longer complete trials of its problem on average. `estimate` is None if
+    a pruned trial's problem has no longer complete trials.
     """
     pruned = [row for row in rows if row.state is TrialState.PRUNED]
     if not pruned:

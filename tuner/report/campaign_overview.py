@@ -19,7 +19,8 @@ from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
 
 STALE_S = 600.0  # seconds without a sign of life before a warning; minutes may pass while Slurm is down
-INTERRUPTED = "interrupted"  # state of a campaign that the database says is running, but that has no coordinator
+INTERRUPTED = "interrupted"  # state of a campaign that has no coordinator but is still running in the database
+)
 
 
 def state_of(campaign: Campaign, config: Config) -> str:

@@ -22,7 +22,7 @@ NOT_GIVEN: Mapping[str, Any] = {"int": -1, "float": -1.0, "str": "not-given", "b
 
 
 class _Open(BaseModel):
-    """A model that accepts unknown keys, which SHAMan ignores and Reprise reports."""
+    """A model that accepts unknown keys. SHAMan ignores such keys, and Reprise reports them."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

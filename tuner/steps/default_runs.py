@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of the default's runs that a problem's results are compared with, and a check that these runs agree.
+"""Select the default's runs with which a problem's results are compared, and check that these runs agree.
 
 If the default's few runs spread by more than their mean, the machine may have been disturbed. The default is then run
 again as often as at first, up to `SETS` sets of runs in total. If every set spreads that much, nothing can be compared

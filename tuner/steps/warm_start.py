@@ -74,7 +74,7 @@ def find(
 def choose(
     problems: Sequence[Problem], near: Sequence[tuple[int, float]], winners: Mapping[int, Mapping[str, Parametrization]]
 ) -> list[dict[str, Any]]:
-    """Return the first records of `near` that each have a starting point that no earlier record has.
+    """Return the first records of `near` with a starting point that no earlier record has.
 
     `near` has the (id, score) of records, best first. `winners` maps a record's id to its winning points by
     problem. At most SOURCES records are returned.

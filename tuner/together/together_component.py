@@ -202,7 +202,7 @@ class TogetherComponent:
         return point
 
     def _canonical(self, point: Parametrization) -> Parametrization:
-        """Return the canonical point, in which the second of two components that exclude each other has its default."""
+        """Return the canonical point. If two components exclude each other, the second one has its default."""
         found: dict[str, Value] = {}
         used: list[Ingredient] = []
         for one in self._ingredients:
