@@ -11,10 +11,10 @@ follows Sartori 2024: each point of the grid of each size has a separate run, ev
 size or the fan-out. The five best points of each size are measured again several times, in alternation. The point with
 the lowest mean is the best point.
 
-Finally, the best points, the default and the choice of each campaign are measured again, in alternation and equally
-often, because the best of several similar points may only have been lucky. A distance from the best point, in percent,
-counts only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are those of
-the runs; they do not include the check of a campaign's rules file.
+The best of several similar points may only have been lucky. Finally, the best points, the default and the choice of
+each campaign are therefore measured again, in alternation and equally often. A distance from the best point, in
+percent, counts only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are
+those of the runs; they do not include the check of a campaign's rules file.
 
 The last line of output is a JSON object. `network` describes the network, and `runs` counts launches.
 `time_vs_distinct` compares a campaign's time with that of an exhaustive search that runs each group of equivalent
@@ -261,7 +261,7 @@ def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
 
 
 def chosen(found: Campaign) -> dict[str, Parametrization]:
-    """Return the point that jobs get for each problem, which is the winner if it has a rule, else the default."""
+    """Return, for each problem, the point that jobs get: the winner if it has a rule, otherwise the default."""
     given: dict[str, Parametrization] = {one["problem"]: collective_spaces.DEFAULT for one in found.told["problems"]}
     for record in found.told["records"]:
         for rule in record["parametrization"]["rules"]:

@@ -5,8 +5,8 @@
 
 FRAMES is a file with the requests, one frame after the other. Each user submits at a fixed moment of every second, even
 if earlier submissions are still unanswered. The program prints a JSON object: `lost` is the number of submissions
-without a decision within PATIENCE_S, `p50_ms` and `p99_ms` are quantiles of the time from the start of a connection to
-the complete answer, and `lag_p99_ms` is the 99th percentile of the delay with which this program itself submitted.
+without a decision within PATIENCE_S. `p50_ms` and `p99_ms` are quantiles of the time from the start of a connection to
+the complete answer. `lag_p99_ms` is the 99th percentile of the delay with which this program itself submitted.
 """
 
 from __future__ import annotations

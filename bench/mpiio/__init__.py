@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark that tunes kernels which write and read a file through MPI-IO: `make bench-mpiio`."""
+"""Benchmark of tuning kernels that access a file through MPI-IO: `make bench-mpiio`."""

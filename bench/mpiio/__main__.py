@@ -7,7 +7,7 @@ On a virtual cluster, campaigns with the component `romio` tune each kernel of b
 This is the method ExAct of Agarwal et al. 2019: TPE with few random points, then new runs that compare the winner with
 the default. Models are fitted to the measurements. For sizes in between, the models choose a setting, which is compared
 with the default once (the method PrAct). Afterwards, other campaigns search these sizes as well; the models do not get
-the measurements of these campaigns. If the accuracy gate, which checks models on held-out sizes, refuses the model of
+the measurements of these campaigns. The accuracy gate checks models on held-out sizes. If it refuses the model of
 writing or of reading, only the other part (write or read) counts for these sizes, both in predictions and in campaigns.
 
 | key | meaning |

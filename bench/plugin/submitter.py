@@ -5,10 +5,10 @@
 
 PLAN is a JSON object. `submissions` is a list of submissions, each a list with the value of SLURM_CONF ("": not set)
 and the words of a command. `parallel` is the number of simultaneous submissions. `pause_s` is the pause after each
-submission, so that the work that a submission causes in Slurm and the daemon does not delay the next submission. For
-each submission, the program prints the milliseconds from start to end, the exit status (negative: the signal that ended
-it), standard output and standard error. It uses only the standard library, because it runs with the system's Python, as
-a user of the cluster.
+submission, in which Slurm and the daemon complete the work that would otherwise delay the next submission. For each
+submission, the program prints the milliseconds from start to end, the exit status (negative: the signal that ended it),
+standard output and standard error. It uses only the standard library, because it runs with the system's Python, as a
+user of the cluster.
 """
 
 from __future__ import annotations

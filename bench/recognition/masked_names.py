@@ -9,7 +9,8 @@ turn is used for the tuned jobs. Jobs with the four other kinds of builds, and w
 are then matched with the tuned jobs by the model `site`. The last line of output is a JSON object.
 `masked_names_recall` is the share of builds that match their program, and `masked_names_false` is the number of the
 host's executables that match any program. `--fit` prints, for each part of an identity and each similarity, the number
-of pairs of builds of the same program, the number of pairs of different programs, and the resulting bits.
+of pairs of builds of the same program, the number of pairs of different programs, and the resulting evidence in bits
+(log2 of the ratio of the two shares).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ reads, with a name. Three users draw applications, possibly the same ones, and s
 some of the jobs are tuned before. Two thirds of the job names contain an adjective, and one third contain the number of
 nodes. The directory of an application is `/home/<user>/<name>_<time stamp>/`. The reads do not depend on the user.
 
-Unlike the thesis, the plan also has `strangers`, which are jobs with applications that nobody has tuned, submitted by
-the same users in the same way.
+Unlike the thesis, the plan also has `strangers`: jobs that these users submit in the same way, but whose applications
+nobody has tuned.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what the library costs programs that it cannot help, which run alternately with and without the library."""
+"""Measure the cost of the library for programs that it cannot help, by alternate runs with and without the library."""
 
 from __future__ import annotations
 

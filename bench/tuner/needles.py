@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Games on landscapes with a needle: a few points that are far better than all others, and that a policy should find.
+"""Games on landscapes with a needle, i.e. a few points that are far better than all others; a policy should find one.
 
 A landscape has 36 points (12 algorithms, 3 sizes). A needle of 1 to 10 adjacent points is 10 to 90 % faster than the
 others. The other points differ by at most 1 %, and runs vary by 2 %. Every point is measured once, the first ten as the
