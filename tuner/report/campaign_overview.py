@@ -20,7 +20,6 @@ from reprise.tuner.report import analysis, words
 
 STALE_S = 600.0  # seconds without a sign of life before a warning; minutes may pass while Slurm is down
 INTERRUPTED = "interrupted"  # state of a campaign that has no coordinator but is still running in the database
-)
 
 
 def state_of(campaign: Campaign, config: Config) -> str:
