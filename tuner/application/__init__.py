@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns for a batch script, chosen by its profile."""
+"""Campaigns for the application in a batch script, with components chosen by the application's profile."""

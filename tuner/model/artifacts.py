@@ -19,7 +19,7 @@ FILE_MODE = 0o644
 
 
 def prepare(directory: Path) -> None:
-    """Create the directory if it is missing, and check that every user can reach it. Raise TunerError if not."""
+    """Create the directory if it is missing. Raise TunerError if that fails or if other users cannot reach it."""
     try:
         if not directory.is_dir():
             directory.mkdir(parents=True)

@@ -184,7 +184,7 @@ class TrialOutput:
 
 
 class Component(Protocol):
-    """A tunable component."""
+    """Interface that each kind of component implements, so that campaigns can tune it."""
 
     name: str
     version: str

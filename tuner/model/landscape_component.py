@@ -25,7 +25,7 @@ NEVER_S = 1e6
 
 
 class Settings(BaseModel):
-    """Settings in the campaign file."""
+    """The component's settings in a campaign file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

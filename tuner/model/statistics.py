@@ -79,7 +79,7 @@ def gain_of_jobs(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
 
 
 def _gain(mean: float, low: float, high: float) -> Gain:
-    """Return the gain from a logarithm of tuned/default and its bounds."""
+    """Convert the logarithm of tuned/default, with its bounds, to a gain with bounds."""
     return 1 - math.exp(mean), 1 - math.exp(high), 1 - math.exp(low)
 
 

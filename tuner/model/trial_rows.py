@@ -20,7 +20,7 @@ FINAL = frozenset((TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED))
 
 @dataclass(frozen=True)
 class Rows:
-    """Trials of one problem."""
+    """Trials of one problem, with selections by state and role."""
 
     rows: Sequence[Trial]
 

@@ -43,7 +43,7 @@ SKEW = 20.0  # maximum factor by which the variance of one side of the noise exc
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
 PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
 PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 2.0])
-LEAST, MOST = 6, 3  # limits of the search for the parameters, in deviations below and above the prior's mean
+LEAST, MOST = 6, 3  # limits of the search for the parameters, in standard deviations below and above the prior's mean
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warm start: the best points of the most similar tuned jobs are tried before the initial design.
 
-The points are chosen once, when a campaign begins, and kept in its `spec`, so a resumed campaign starts from the same
-points.
+The points are chosen once, when a campaign begins, and kept in its `spec`, so that a resumed campaign starts from these
+points, too.
 """
 
 from __future__ import annotations
