@@ -36,7 +36,7 @@ SHARES = ("fixed", "t", "one", "two", "published", "jobs", "jobs_published")
 
 Array = npt.NDArray[np.float64]
 Session = tuple[Sequence[float], Sequence[float]]  # times in seconds, of the default and of the winner
-Noise = Callable[[np.random.Generator, int], Array]  # returns the logarithms of this number of successive run times
+Noise = Callable[[np.random.Generator, int], Array]  # returns the logarithms of a given number of successive times
 
 PAIRS = 6
 JOB_PAIRS = (4, 3)  # number of pairs in each session of `reprise tune application`

@@ -77,7 +77,7 @@ class Opened:
 
 @cache
 def landscape(name: str) -> Landscape:
-    """Return the stored landscape with this name, which is read only once."""
+    """Return the stored landscape with this name; its file is read only once."""
     return load(path_of(name))
 
 

@@ -34,10 +34,10 @@ SYLLABLES = (
     "wi",
 )
 KEYS = (
-    *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # one of a few possible numbers
-    *("seed", "alpha", "dt"),  # a different value for each job
-    *("input", "config", "restart", "prefix"),  # files named after the case
-    *("log", "output"),  # files named after a time stamp
+    *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # options whose value is one of a few numbers
+    *("seed", "alpha", "dt"),  # options with a different value for each job
+    *("input", "config", "restart", "prefix"),  # options whose value is a file named after the case
+    *("log", "output"),  # options whose value is a file named after a time stamp
 )
 NODES = (1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32, 48, 64, 128, 256)
 CLUSTER_NODES = 512

@@ -26,7 +26,7 @@ from tests.waiting import wait_for
 PARALLEL = 12  # number of simultaneous submissions of each user
 KILL_EVERY_S = 2.0
 NICE = 15  # niceness of submissions, so that the daemon on the same CPU is up before it is killed again
-SAMPLE = 2  # number of jobs of each script that are run, among those submitted with the plugin
+SAMPLE = 2  # number of jobs to run for each script, among the jobs submitted with the plugin
 SUBMITTED = re.compile(r"Submitted batch job (\d+)\n")
 # Variables that differ between any two runs of a batch script.
 OF_A_RUN = {

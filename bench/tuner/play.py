@@ -142,7 +142,7 @@ class Memory:
 
     @classmethod
     def of(cls, tasks: Iterable[Task]) -> Memory:
-        """Return the memory for the methods of these tasks."""
+        """Return the memory with the digests of these tasks' methods and the results stored in the repository."""
         stored = json.loads(STORED.read_text()) if STORED.exists() else {}
         return cls({method: digest_of(method) for method in {task.method for task in tasks}}, stored)
 
