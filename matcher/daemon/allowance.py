@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token buckets that limit how much each uid may use at once, and how fast its allowance is replenished."""
+"""Limits on what each uid may use at once and per second, implemented as token buckets."""
 
 from __future__ import annotations
 

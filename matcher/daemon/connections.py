@@ -13,7 +13,7 @@ from reprise.matcher.daemon.turns import Lanes
 T = TypeVar("T")
 
 SHARE = 16
-"""One client gets at most 1/SHARE of the places, so that a few clients cannot take all places.
+"""One client gets at most 1/SHARE of the connections served at once, so that a few clients cannot take all of them.
 
 A client is a uid or, over TCP, an address, because the uid is unknown at first. If a user runs hundreds of sbatch
 commands at once, these commands wait for each other but delay no other user.
@@ -94,7 +94,7 @@ class Places(Generic[T]):
             del self._waiting_of[client]
 
     def begin_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Register the timeout of a connection that has not sent its request yet, so that it can be shortened."""
+        """Register the timeout of a connection without a request; it is shortened if others of the client wait."""
         self._asking.setdefault(client, {})[id(patience)] = patience
         if self._waiting_of[client]:
             _hurry(patience, HURRIED_S)
@@ -108,7 +108,7 @@ class Places(Generic[T]):
                 del self._asking[client]
 
     def _make_room(self, client: Hashable) -> None:
-        """Time out an idle connection of the client that has the most, if that client has more places than `client`.
+        """Time out an idle connection of the client with the most idle ones, if it has more places than `client`.
 
         The connection that has been idle longest is chosen. Idle connections have not sent a request yet.
         """

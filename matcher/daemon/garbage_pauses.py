@@ -12,11 +12,11 @@ import gc
 from collections.abc import Iterator
 
 DUE = 2_000
-"""Number of new objects after which a collection, of some 0.7 ms, runs in the next pause."""
+"""Number of new objects after which a collection, of some 0.7 ms, runs the next time that no client waits."""
 OVERDUE = 500_000
 """Number of new objects after which a collection, of some 150 ms, runs even if clients wait.
 
-The number is twice the number of objects of 2,048 decisions that wait to be written.
+This is twice the number of objects in memory for 2,048 decisions that wait to be written.
 """
 OLDER = 10
 """Number of collections of a generation after which the next older generation is collected, too."""

@@ -164,10 +164,10 @@ class Journal:
             self._purge_some(database, self._forgetting)
 
     def _begin_purge(self) -> None:
-        """Begin to purge the rows that are older than the retention period, both now and at the previous purge.
+        """Begin to purge the rows that are older than the retention period.
 
-        The age at the earlier of the two times counts, so that no rows are lost if the clock is ahead for less than a
-        day.
+        The age is computed for the time of this purge or of the previous purge, whichever is earlier. Thus no rows are
+        lost if the clock is wrongly ahead for less than a day.
         """
         now = self._clock()
         self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0

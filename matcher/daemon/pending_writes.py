@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue of writes, which holds every decision and outcome from the reply to its request until it is in the database.
+"""Queue of the decisions, outcomes and other rows that are not yet written to the database.
 
 Each uid's writes stay in order, and the uids take turns. The queue's total size is bounded in bytes. If the queue is
 full, the uid that uses the most memory loses its newest write. Thus a user who sends too many requests loses only their
@@ -32,9 +32,11 @@ day.
 ENTRY_BYTES = 1_536
 """Bytes of memory that a waiting write takes in addition to its texts; 1.2 to 1.5 KiB were measured for a report."""
 UNMADE_BYTES = 12_288
-"""Bytes of memory that an unmade decision takes in addition to its request; 9 to 12 KiB were measured."""
+"""Bytes of memory that a decision whose entry is still to be made takes in addition to its request.
+
+9 to 12 KiB were measured."""
 MOST_UNMADE = 2048
-"""Maximum number of unmade entries; beyond it, each new entry causes the oldest one to be made at once.
+"""Maximum number of unmade entries (entries still to be made); each one beyond it causes the next one to be made.
 
 This number is reached after four seconds with 500 submissions a second, and such a period nearly always includes a
 pause in which entries can be made.

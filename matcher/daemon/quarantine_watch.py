@@ -99,7 +99,8 @@ class Watch:
     def in_doubt(self, record_id: int, uid: int, *, often_wrong: bool = False) -> bool:
         """Return whether this user's next jobs are compared in pairs, because the record is new or suspect.
 
-        `often_wrong` has the meaning of `Evidence.in_doubt`. The result is True until `look` has read the user's jobs.
+        `often_wrong` is True if the match of job and record is of a kind that is often wrong. The result is True until
+        `look` has read the user's jobs.
         """
         user = self._user(record_id, uid)
         if user is None:

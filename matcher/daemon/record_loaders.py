@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of all records by several processes when the daemon starts; each reads, checks and prepares some records.
+"""Loading of all records when the daemon starts, by several processes that each read, check and prepare some records.
 
-The daemon's own process does the rest of the work on each record, which takes a seventh of the time that a loading
-process needs for the record.
+The daemon's own process then adds each prepared record, in a seventh of the time that a loading process needs for a
+record.
 """
 
 from __future__ import annotations

@@ -48,8 +48,9 @@ ASKED_AT_ONCE = 20_000
 ASKED_PER_S = 100
 """Maximum numbers of requests that one uid may make at once, and per second from then on.
 
-A request counts once for each INLINE_BYTES or part of it. These limits answer a user who submits 500 jobs a second in a
-loop for 50 s, and allow an array of 10,000 jobs that all start at once to report every start.
+A request counts once for each INLINE_BYTES or part of it. With these limits, all requests of a user who submits 500
+jobs a second in a loop are answered for 50 s, and an array of 10,000 jobs that all start at once can report every
+start.
 """
 PREVIEW_COUNTS = 10
 """Number of requests that one preview of a script's settings counts as.
@@ -59,7 +60,7 @@ may thus request 2,000 previews at once, and 10 per second from then on.
 """
 TOLD_ONCE = (Behaviour.ALIKE, Behaviour.OTHERWISE)
 COMPARISONS_MOST = 65_536
-"""Maximum number of answers to `compare` that are kept (some 20 MB), so that later answers about a job do not differ.
+"""Maximum number of answers to `compare` that are kept (some 20 MB), to be repeated if the same job is compared again.
 """
 REPORTED_AT_ONCE = 100_000
 REPORTED_PER_S = 500

@@ -44,7 +44,7 @@ REASON_CHARACTERS = 160
 
 
 class Volume:
-    """The volume that is left for each uid. Only one thread at a time may use this object."""
+    """The number of bytes that may still be stored for each uid. Only one thread at a time may use this object."""
 
     def __init__(self, allowance: Allowance | None = None) -> None:
         self._allowance = allowance or Allowance(AT_ONCE_BYTES, A_DAY_BYTES / DAY_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities, reported by starting jobs, of programs whose files the daemon cannot read.
+"""Program identities that starting jobs report, for programs whose files the daemon cannot read.
 
 The daemon asks a job to identify the program at the path in its decision, and only the job's user may answer. Because
 the answer is not verified, it is used only for later jobs of the same user with the same path.
@@ -37,7 +37,9 @@ The job may be about to answer. If it does not answer, its program's file took t
 would also delay the next job.
 """
 WANTED = 16_384
-"""Maximum number of decisions whose jobs are to be asked; they take 5 MiB, or 12 MiB if all paths have PATH_BYTES.
+"""Maximum number of decisions whose jobs will be asked for an identity.
+
+They take 5 MiB, or 12 MiB if all paths have PATH_BYTES.
 
 Beyond this limit, the uid with the most entries loses its oldest one. KNOWN and ASKED limit their entries by the same
 rule.
@@ -106,8 +108,8 @@ class ToldPrograms:
     def path_to_ask(self, decision: str | None, uid: int) -> str | None:
         """Return the path of the program that this decision's job is to identify; None if it need not identify any.
 
-        A decision's path is returned only once, so that only the first task of an array is asked. If many jobs run the
-        same program, they are asked only at intervals.
+        A decision's path is returned only once, so that only the first task of an array is asked. At most one of the
+        user's jobs that run the same program is asked every UNANSWERED_S seconds.
         """
         wanted = self._wanted.get(uid, decision or "")
         if wanted is None or wanted.is_asked or self._is_fresh(uid, wanted.path):

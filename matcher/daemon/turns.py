@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair turns, in which a client's next piece of work waits for at most one piece of each other client."""
+"""Fair scheduling, in which a client's next piece of work waits for at most one piece of each other client."""
 
 from __future__ import annotations
 

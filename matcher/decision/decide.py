@@ -59,7 +59,7 @@ class Knowledge:
     def __init__(
         self, records: Iterable[tuple[int, Known | None]], model: Model, *, cluster_nodes: int, timezone: str = ""
     ) -> None:
-        """Load the records; `records` has the form that `change` describes."""
+        """Load `records`, which are pairs (id, record), as for `change`."""
         self.cluster_wide: Sequence[Known] = ()
         self.alike: dict[Hashable, Known] = {}  # one record for each distinct value of `terms`
         self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
@@ -72,7 +72,7 @@ class Knowledge:
     def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
         """Add or replace records, given as (id, record); delete a record given as None, or whose id is in `removed`.
 
-        Only one thread may call this at a time.
+        Only one thread at a time may call this method.
         """
         self.take(batches(records, self.engine.prepare), removed)
 
@@ -138,7 +138,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
 
 
 def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
-    """Return the same decision as `decide` in a tenth of the time, by deferring details that only the log needs."""
+    """Decide as `decide` does, in a tenth of the time; details that the client does not need come from `explained`."""
     job = masked(
         question.metadata
         or parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guards, which are the conditions, other than the score, for giving a job a record's settings.
+"""Guards: conditions, in addition to a sufficient score, under which a job may get a record's settings.
 
 A rules file that does not fit the job's Open MPI is worse than none. Unmodified Open MPI silently ignores an invalid
 file, and aborts the job if the file names an unknown algorithm. Therefore a record is refused whenever there is doubt,

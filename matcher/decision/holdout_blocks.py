@@ -38,8 +38,8 @@ def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
     """Return a new block's pattern, which has one entry per job, in random order, True if the job is to be held out.
 
     `share` is the share of jobs to hold out, above 0 and below 1. A block has a single job of the rarer kind (held out
-    or not). If no block size gives the exact share, two sizes alternate at random. `in_doubt` raises the share to at
-    least a half.
+    or not). If no block size gives the exact share, one of the two nearest sizes is chosen at random. `in_doubt` raises
+    the share to at least a half.
     """
     if in_doubt:
         share = max(share, 0.5)
@@ -65,9 +65,9 @@ class Blocks:
         """Return the place of the next job of user `uid`, opening a new block if necessary.
 
         `uid` is the authenticated user id of the job's owner. Jobs with equal values of `key` are compared with each
-        other. `name` is a unique name for the block that this job begins, if it begins one. `share` is the share of
-        jobs to hold out, above 0 and below 1. If `in_doubt` is True, at least half of the jobs are held out, so that
-        jobs are compared in pairs.
+        other. `name` is a unique name, used only if this job begins a new block. `share` is the share of jobs to hold
+        out, above 0 and below 1. If `in_doubt` is True, at least half of the jobs are held out, so that jobs are
+        compared in pairs.
         """
         blocks = self._users[uid] = self._users.pop(uid, {})  # moves the user to the end, as the most recent one
         if len(self._users) > USERS:

@@ -26,7 +26,7 @@ from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
-TERMS = 65_536  # maximum number of cached `Terms`; if there are more, several objects may be equal
+TERMS = 65_536  # maximum number of cached `Terms`; if there are more, equal `Terms` may be different objects
 
 
 class UnreadableError(ValueError):
@@ -95,13 +95,13 @@ class Known:
 
     @classmethod
     def of(cls, record: LinkableRecord) -> Known:
-        """Return the record for a compact form; inverse of `linkable`."""
+        """Return the record from which `linkable` made the compact form."""
         gain_low, values, subject = record.more
         assert isinstance(record.label, Terms)  # noqa: S101
         return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata, subject)
 
     def linkable(self, metadata: JobMetadata) -> LinkableRecord:
-        """Return the record in the compact form that the engine stores, since there may be a million records."""
+        """Return the record in the engine's compact form, which saves memory if there are a million records."""
         more = (self.gain_low, self.values, self.subject)
         return LinkableRecord(self.id, metadata, self.created_at, self.gain, self.terms, more)
 
@@ -154,7 +154,7 @@ class _Context(_Strict):
 
 
 class _Shared(_Strict):
-    """Columns whose values are the same in many rows."""
+    """Columns whose values many rows have in common, so that `_terms` checks each combination only once."""
 
     component: str
     context: JsonText[_Context]

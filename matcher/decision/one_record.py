@@ -24,11 +24,11 @@ from reprise.matcher.submission.generic_names import is_generic
 class Candidate:
     """A record that is considered for a job.
 
-    `score` is None if the record was found by its context, not by linkage. `refusal` is None if the record can be used
-    for the job. `likeness` is the value that is compared with the threshold. For another user's record, `likeness` is
-    coarser than the score, so that answers do not reveal how similar two different words are. `own` is True if the
-    record was tuned for a job of the same user. `preferred` is True if record and job have equal values of the features
-    that the model prefers.
+    `score` is None for a record for the whole cluster, because linkage does not find such records. `refusal` is None if
+    the record can be used for the job. `likeness` is the value that is compared with the threshold. For another user's
+    record, `likeness` is coarser than the score, so that answers do not reveal how similar two different words are.
+    `own` is True if the record was tuned for a job of the same user. `preferred` is True if record and job have equal
+    values of the features that the model prefers.
     """
 
     record: Known
@@ -59,9 +59,9 @@ class Candidate:
 def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None:
     """Return the record whose settings the job gets; None if no record can be used.
 
-    The nearest usable record determines the tuned job. Among the records of that job, the nearest record of each
-    component is a candidate. The candidate with the largest lower bound of its gain is chosen, but gains that were
-    measured on the application take precedence over gains of a benchmark.
+    Only records that were tuned for the same job as the nearest usable record are considered. Among these records, the
+    nearest record of each component is a candidate. The candidate with the largest lower bound of its gain is chosen,
+    but gains that were measured on the application take precedence over gains of a benchmark.
     """
     serving = sorted((one for one in looked_at if one.may_serve and one.likeness >= threshold), key=lambda o: o.order)
     of_components: dict[str, Candidate] = {}
@@ -83,7 +83,7 @@ def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> 
 
 
 def _tuned_for(candidate: Candidate) -> Hashable:
-    """Return a key that is equal for records of one job on equally many nodes, because their gains are comparable."""
+    """Return a key that is equal for records with comparable gains, tuned for one job on the same number of nodes."""
     job = candidate.record.metadata
     if job is None:
         return Scope.CLUSTER

@@ -19,8 +19,8 @@ from reprise.matcher.submission import Submission
 _NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *TOLD_LIST)})
 _FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
 # The patterns match NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
-# os.putenv("NAME", value). They do not match a name after a dollar sign, which is read rather than set: [ "$NAME" =
-# value ]. A name that contains a variable counts as every name with its prefix:
+# os.putenv("NAME", value). They do not match a name after a dollar sign, because the script only reads such a variable:
+# [ "$NAME" = value ]. A name that contains a variable counts as every name with its prefix:
 # OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENTS = {
     family: re.compile(

@@ -20,7 +20,8 @@ _CONTINUED = re.compile(r"\\\n")
 BEFORE = r"[\s\"'=(]"
 """Pattern that matches the character before an option.
 
-This character is a blank, or begins a variable's value or an array, as in `OPTIONS="--bind-to none"`.
+This character is a blank, a quote, `=` or `(`, so that options in a variable's value or in an array are found too, as
+in `OPTIONS="--bind-to none"`.
 """
 
 

@@ -17,7 +17,7 @@ HEAD_LIMIT = 32_768
 _DIRECTIVE_STEPS = 8
 """Steps of the work limit that a directive costs, in addition to one step per word."""
 _SHORT = 128
-"""Maximum length of a directive that is cached, in characters; parsing such a line costs almost nothing."""
+"""Maximum length in characters of a directive that is cached; so short a line is parsed without the work limit."""
 _HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
 _DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}

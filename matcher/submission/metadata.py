@@ -36,8 +36,8 @@ class JobMetadata:
     absolute path, for people who tune the job; it is not compared. `build_id`, `functions`, `imports` and `contents`
     identify the program (matcher.submission.program_identity); `runtime` is the program's loader or sanitizer if a
     preloaded library may conflict with it. `processors` is the number of processors that Slurm allocates to the job on
-    each node. `memory` is the memory that the job may use on each node, in MiB; 0 means all memory of the node. Both
-    are known only once the job runs. `runtime`, `processors` and `memory` are not compared.
+    each node. `memory` is the memory that the job may use on each node, in MiB; 0 means all memory of the node.
+    `processors` and `memory` are known only once the job runs. `runtime`, `processors` and `memory` are not compared.
     """
 
     user: str

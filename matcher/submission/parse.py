@@ -17,8 +17,8 @@ from reprise.matcher.submission.size_options import equal_on_nodes, memory_on_ea
 from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
-# Environment variables of each option, by command, with the strongest first. Only variables that sbatch, srun and
-# salloc 22.05 really read are listed.
+# Environment variables of each option, by command, in order of decreasing precedence. Only variables that sbatch, srun
+# and salloc 22.05 really read are listed.
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "sbatch": {
         "account": ("SBATCH_ACCOUNT",),

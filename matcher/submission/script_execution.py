@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the programs that a shell script starts, in order, which expands the script's commands.
+"""Reader that expands a shell script's commands, and yields the programs that they start, in order.
 
 Nothing is run. Every command is assumed to run once, except commands in branches that are certainly not taken.
 """
@@ -20,13 +20,13 @@ from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
 from reprise.matcher.submission.utilities import prepares
 
 NESTING = 3
-"""Maximum number of nested levels of functions, `eval` and shells with code that are followed."""
+"""Maximum number of nested levels of functions, `eval` and code passed to shells that are followed."""
 
 
 class Started(NamedTuple):
     """A command that may be the job's program.
 
-    If the command is a shell with code, `inside` are the commands that the code starts, read on demand. `beside` and
+    If the command passes code to a shell, `inside` are the commands that the code starts, read on demand. `beside` and
     `stretch` have the same meaning as in matcher.submission.shell.Expanded.
     """
 

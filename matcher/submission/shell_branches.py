@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of conditions, to find the `if` branches that a script takes, as far as its own variables show them.
+"""Evaluation of conditions, to find the `if` branches that a script takes, as far as its own variables decide this.
 
 For example, the branch in `MODE=train; if [ "$MODE" = test ]; then ...` is not taken. A condition stays undecided if it
 depends on files, on the output of commands, on variables that the script does not set, or on variables that were set in

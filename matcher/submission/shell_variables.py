@@ -21,7 +21,8 @@ from reprise.matcher.submission.work_limit import Work
 _NESTED = r"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)"
 _FIELD = re.compile(rf"(?:\${_NESTED}|`[^`]*+`|\$\{{[^{{}}]*+\}}|\S)+")
 VALUE_LIMIT = 4096
-"""Maximum length of a value in characters; longer values count as unknown, as a script may double a value repeatedly.
+"""Maximum length of a value in characters; longer ones count as unknown, because a script may double a value
+repeatedly.
 """
 _CHARACTERS_PER_STEP = 8
 """Characters per step of the work limit when a value is split; few, since a field and its blank may be two characters.
