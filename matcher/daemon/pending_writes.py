@@ -177,7 +177,7 @@ class Queue:
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take up to `count` made entries for writing, uids in turn; they count as waiting until `settle` is called."""
+        """Take up to `count` made entries, round-robin by uid; they count as waiting until `settle` is called."""
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:

@@ -36,8 +36,9 @@ BY_THE_SITE = "the site "  # beginning of the reason if the site refuses the job
 class Question:
     """Request for a decision about a job, made by `user` at the time `at` (Unix seconds).
 
-    `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` are available once
-    the job runs. `metadata` is set if accounting or the program's file provides more metadata than the submission.
+    `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` is Slurm's
+    information about the job, None before the job starts. `metadata` is set if accounting or the program's file
+    provides more metadata than the submission.
     """
 
     submission: Submission

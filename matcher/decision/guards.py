@@ -79,7 +79,7 @@ def _prediction(record: Known, policy: Policy) -> str | None:
 
 
 def _openmpi(record: Known, policy: Policy) -> str | None:
-    """Refuse a record unless it is proved harmless to all Open MPI releases of the site; a job may load any of them."""
+    """Refuse a record unless it is proved harmless to every Open MPI release that a job of this site may load."""
     proved = record.terms.context.openmpi
     if proved is None:
         return None

@@ -81,7 +81,7 @@ def _script_program(job: JobMetadata) -> str:
 
 
 def _below_user(job: JobMetadata) -> list[str]:
-    """Return the components of the working directory's path below the user's directory, [] if it is elsewhere."""
+    """Return the parts of the working directory's path below the user's directory; [] if the job runs elsewhere."""
     _, mine, below = job.directory.partition(f"/{job.user}/")
     return below.split("/") if mine and below else []
 

@@ -39,8 +39,8 @@ class Submission:
 
     `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
     command itself; it is empty for "batch". `cwd` is the working directory, "" if unknown. `env` contains the SLURM_*,
-    SBATCH_* and SALLOC_* variables. `set_names` are the names of those set variables that a component could inject.
-    `script` is None if the client cannot read the script.
+    SBATCH_* and SALLOC_* variables. `set_names` are the names of variables in the user's environment that a component
+    could also set. `script` is None if the client cannot read the script.
     """
 
     command: str

@@ -30,7 +30,7 @@ def story_of(config: Config, job: str, cluster: str | None) -> Story:
 
 
 def story_of_script(config: Config, submission: Submission) -> Story:
-    """Return the decision that the first matcher that answers makes for a script. Raises the errors of `story_of`."""
+    """Return the decision about a script by the first matcher that answers. Raises the errors of `story_of`."""
     return _story(config, preview_request(submission), "the matcher cannot preview the script")
 
 

@@ -3,10 +3,10 @@
 
 If another user's record matched, the explanation contains only this fact, the component and the gain. It contains no
 number that depends on the similarity of two users' jobs, and does not show which of several records is the nearest.
-Otherwise, enough explanations would reveal the other job's words letter by letter. For the same reason, it does not
-show whether another user's record is among the nearest, because a reader with many records of graded similarity could
-derive the similarity from that. The settings need not be hidden, since they are in the job's environment, and a
-decision's reason is written for the job's user (`decision.decide`).
+Otherwise, enough explanations would reveal the other job's words letter by letter. For the same reason, the explanation
+does not show whether another user's record is among the nearest. A reader who owns many records of slightly different
+similarity could derive the other record's similarity from its rank. The settings need not be hidden, since they are in
+the job's environment, and a decision's reason is written for the job's user (`decision.decide`).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def known(config: Config, job: str, cluster: str | None) -> Story:
 
 
 def known_and_compared(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside | None]:
-    """Return what `known` returns, and how the job's run time compares with other jobs.
+    """Return what `known` returns, and how the job's run time compares with the run times of other jobs.
 
     The comparison is None if the job has no record, or if the information comes from the daemon.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records nearest to a job, with their scores and the fields that contribute most or fall shortest."""
+"""The records nearest to a job, with their scores and the fields that add most, or lack most of what they could add."""
 
 from __future__ import annotations
 

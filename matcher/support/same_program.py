@@ -11,7 +11,7 @@ from reprise.matcher.submission.sketch import shared
 _WHAT = {"functions": "function names", "contents": "words", "imports": "uses of libraries and modules"}
 """Names of the compared parts of a program's identity, in decreasing order of weight."""
 REBUILT = 0.8
-"""Share of common names from which two programs count as builds of the same program.
+"""Smallest share of common names with which two programs count as builds of the same program.
 
 In measurements, builds of the same program had 0.9 or more in common, and different programs 0.25 or less. The error of
 a share is 0.09.

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from reprise.matcher.benefit.production_gain import Gain
 
 PSEUDO_COUNT = 1.0
-"""Weight, as a number of records, that the wider circle's mean gain has in the mean of a narrower circle.
+"""Weight, as a number of records, of the more general estimate in the average gain for a program or a user.
 
-Thus, if the narrower circle has one record, both weigh the same. The circle around a program's records contains the
-user's records; the circle around a user's records contains all records.
+Thus the general estimate weighs as much as one record. For a program, the general estimate is the average for the user;
+for a user, it is the gain expected of any record.
 """
 ASSUMED_GAIN = 0.1
 """Gain that is assumed for a new record if there are no records from which to estimate it."""
@@ -39,7 +39,7 @@ class Circle:
         self.gain += gain
 
     def shrunk(self, wider: float, in_vain: int) -> float:
-        """Return the mean gain, shrunk towards `wider`, the expected gain of the wider circle.
+        """Return the mean gain, shrunk towards `wider`, the more general estimate (see PSEUDO_COUNT).
 
         The mean counts each of `in_vain` campaigns, which led to no record, as a gain of 0.
         """

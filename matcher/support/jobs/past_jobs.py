@@ -67,7 +67,7 @@ class History:
 
 
 def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> History:
-    """Make the decision about each submission as if the site's mode were "on"."""
+    """Decide about each submission as if the site's mode were "on", and return the totals."""
     policy = dataclasses.replace(policy, mode="on")
     found = History(knowledge.engine.model.label, accounted.unreadable)
     without_time = 0
