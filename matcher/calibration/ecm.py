@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights from unlabeled pairs, from the estimated frequencies of similarity levels in matching and in other pairs.
+"""Weights fitted to unlabeled pairs, by estimating each similarity level's frequency in matching and in other pairs.
 
 The model is that of Fellegi and Sunter (1969), with any number of levels per comparison. Comparisons are assumed to be
 independent within the matching pairs and within the other pairs. The model is fitted by expectation and conditional

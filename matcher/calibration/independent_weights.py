@@ -15,7 +15,7 @@ from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
 
 
 def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
-    """Fit weights to `unlabelled`, or to `known` without labels if it is None, with starting values from `known`.
+    """Fit weights to `unlabelled`, by default to `known` without its labels, with starting values from `known`.
 
     Each curve is made monotonic by an isotonic regression on the levels that occur. Related parts count several times,
     so the sum of the parts' bits overstates the odds. A logistic regression on `known` (Platt 1999) corrects the sum.

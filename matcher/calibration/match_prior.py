@@ -16,8 +16,8 @@ MAX_ROUNDS = 1000
 SETTLED = 1e-4  # the iteration ends if the share changes by less than this fraction
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""A part is ignored if the share of pairs in which the part is unknown is higher at the site than among the labeled
-pairs, by more than this difference.
+"""Largest excess of a part's share of unknown pairs at the site over that among labeled pairs; beyond it, the part is
+ignored.
 
 The reason is that the weight of an unknown value is learned from labeled pairs, in which values are only occasionally
 missing.

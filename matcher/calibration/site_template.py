@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of the model `site`, whose weights are determined by calibration."""
+"""Fields of the model `site`; calibration determines their weights, except those of the fields in GIVEN."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extraction of what identifies an executable: build ID, names that it defines or imports, and words in texts.
+"""Extraction of the data that identify an executable: build ID, defined and imported names, and words in its texts.
 
 Only the names of global functions, global variables and source files are used. A compiler keeps these names with all
 options, while it adds and removes local functions and template instances. When ten programs were each built with -O0,
@@ -58,8 +58,8 @@ class Executable:
     """Contents of an executable by which it can be identified.
 
     `names` are the names that the executable defines. `imports` are the libraries that it needs, and all names in its
-    dynamic symbol table. `words` are the words in its text constants. `runtime` has the meaning of
-    ProgramIdentity.runtime.
+    dynamic symbol table. `words` are the words in its text constants. `runtime` is the path of the executable's own
+    loader or the name of its sanitizer (matcher.identity.own_runtime), "" if it has neither.
     """
 
     build_id: str

@@ -30,7 +30,8 @@ Large files usually reach the deadline before this limit.
 FEWEST = 4
 """Minimum number of items for a sketch; many different programs share fewer items, such as only `main.c`."""
 MOST = 4096
-"""Maximum number of items in a sketch; the items with the lowest hashes are used, so that all builds use the same."""
+"""Maximum number of items in a sketch; those with the lowest hashes are used, so that a program's builds use the
+same."""
 REMEMBERED = 4096
 """Maximum number of files whose identities are cached; each takes 1 KiB."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extraction of what identifies a script: the functions that it defines, the modules that it imports, and its words.
+"""Extraction of the data that identify a script: the functions that it defines, the modules it imports, and its words.
 
 Functions and imports are found by patterns rather than by parsing, because Python, R, Julia, shell and Perl have only a
 few forms of function definitions and imports.

@@ -73,7 +73,7 @@ def bag_similarities(
     changes: dict[int, float],
     alike: dict[int, float],
 ) -> tuple[Reals, Reals]:
-    """Return upper and lower bounds of the bags' similarities to a job's bag; the same array if `alike` is empty.
+    """Return upper and lower bounds of the bags' similarities to a job's bag; one array for both if `alike` is empty.
 
     `counts`: weight of each of `ids`. `squares`: squared length of each bag. `products`, `changes` and `alike` map the
     ids of some tokens to numbers. A bag's token with weight w adds w times `products` to the bag's scalar product with
