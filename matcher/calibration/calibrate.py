@@ -39,8 +39,8 @@ compared with all others."""
 class Site:
     """The pairs of jobs at one site.
 
-    `jobs` is the number of jobs at the site. `levels_of` has, for each job that is compared with the others, the levels
-    of its pairs (other jobs x parts).
+    `jobs` is the number of jobs at the site. `levels_of` has, for each job that is compared with all others, the
+    similarity levels of its pairs (other jobs x parts).
     """
 
     jobs: int

@@ -16,11 +16,11 @@ MAX_ROUNDS = 1000
 SETTLED = 1e-4  # the iteration ends if the share changes by less than this fraction
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""Largest excess of a part's share of unknown pairs at the site over that among labeled pairs; beyond it, the part is
-ignored.
+"""Difference between two shares of pairs above which a part of the model is ignored.
 
-The reason is that the weight of an unknown value is learned from labeled pairs, in which values are only occasionally
-missing.
+The shares are those of the site's pairs, and of the labeled pairs, in which the part's value is unknown. The weight of
+an unknown value is learned from labeled pairs, in which values are only occasionally missing, so it does not apply if
+many values are missing.
 """
 LEAST_MATCHED = 0.5
 """Lower limit of the estimated share of future jobs whose application is among those of the known jobs.

@@ -16,7 +16,7 @@ from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_
 from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, ScriptSite, groups, strangers
 
 SEEDS = range(1000, 1003)
-"""Seeds of the sites to which weights are fitted; the evaluation uses different seeds."""
+"""Seeds of the sites, made from scripts, to which weights are fitted; the evaluation uses different seeds."""
 SHARE = 0.2
 """Total weight of the matching pairs of scripts, as a share of the total weight of the matching made-up pairs."""
 MOST = 3.0

@@ -80,7 +80,7 @@ class Journal:
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: DaemonDatabase | None = None
         self._identity: tuple[int, int] | None = None
-        self._seen: int | None = None  # number of the last record change that was read, if any
+        self._seen: int | None = None  # sequence number of the last record change that was read, if any
         self._service_run = 0
         self._forgetting: float | None = None  # rows before this time are being purged
         self._forgotten = 0  # rows that the current purge has removed
@@ -90,8 +90,8 @@ class Journal:
     def start(self, seen: int | None = None) -> None:
         """Open the database, pass the records to `on_records`, record the daemon's start, and start the thread.
 
-        `seen` is the number of the last record change that has already been loaded; None if no records have been
-        loaded.
+        `seen` is the sequence number of the last record change that has already been loaded; None if no records have
+        been loaded.
         """
         self._open(seen)
         self._thread.start()

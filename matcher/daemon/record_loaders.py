@@ -43,8 +43,8 @@ PR_SET_PDEATHSIG = 1  # of prctl(2)
 class Plan:
     """Plan that divides the records of the database at `path` into pieces, given by their first and last ids.
 
-    `number` is the number of the last record change when the plan was made. Later changes may or may not be included in
-    the records that are read.
+    `number` is the sequence number of the last record change when the plan was made. Later changes may or may not be
+    included in the records that are read.
     """
 
     path: Path

@@ -33,7 +33,7 @@ class Publisher:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._done: int | None = None  # number of the last record change that was published
+        self._done: int | None = None  # sequence number of the last record change that was published
 
     def step(self, database: DaemonDatabase) -> None:
         """Publish the records if they have changed or the file is missing."""
@@ -96,7 +96,7 @@ class Replica:
 
 
 def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any], Sequence[int]]:
-    """Return the number of the last message handled, a request to forward, and the sizes of omitted messages.
+    """Return the last handled message's number, a request that forwards messages, and the sizes of omitted messages.
 
     The request contains as many of the first messages as fit. A message is left out if it is too large even for a
     request of its own; such messages were written by a release that did not limit the size of metadata.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server of the daemon's connections, which accepts them, reads and answers their frames, and closes them."""
+"""Server that accepts the daemon's connections, reads and answers their frames, and closes them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Guest = tuple[socket.socket, Peer]
 
 
 class Server:
-    """Server of the connections to `listener`, which reads one frame from each and answers with one frame.
+    """Server that accepts the connections to `listener`, reads one frame from each, and answers with one frame.
 
     `greet` returns the peer of a connection. At most `max_connections` are served at once, and one client may have only
     a share of them; other connections wait for a place. A client has `timeout_s` seconds to send its frame, and

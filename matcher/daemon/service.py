@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher's service, without sockets, which answers requests and makes their journal entries."""
+"""The matcher's service, which answers requests and makes their journal entries, but does not use sockets."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class Service:
         return protocol.comparison_reply(found.to_json())
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
-        """Return the decision; if some jobs are to be held out, add its job's place in a block."""
+        """Return the decision, with the job's place in a hold-out block if the site holds out some jobs."""
         decision, record, share = made.decision, made.used, self._basis.config.matcher.holdout
         if decision.verdict != "apply" or record is None or not share or question.submission.command in REPORT_NO_END:
             return made

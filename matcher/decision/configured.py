@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Construction of the matcher's model, policy and knowledge from the configuration."""
+"""Construction of the matcher's linkage model, decision rules and set of records from the configuration."""
 
 from __future__ import annotations
 

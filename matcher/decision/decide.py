@@ -78,7 +78,7 @@ class Knowledge:
         self.take(batches(records, self.engine.prepare), removed)
 
     def take(self, batches: Iterable[Batch], removed: Iterable[int] = ()) -> None:
-        """Change the records as `change` does, from batches that were prepared with `engine.prepare`."""
+        """Change the records as `change` does, but add batches of records that `engine.prepare` has prepared."""
         gone = list(removed)
         cluster_wide = {record.id: record for record in self.cluster_wide}
 
@@ -255,8 +255,8 @@ def _candidates(
 ) -> list[Candidate]:
     """Return the records to consider for a job, with their scores and refusals.
 
-    The nearest records come first, ordered by score. Then follow the best usable records for each component for which
-    none of the nearest records can be used. Records for the whole cluster come last.
+    The nearest records come first, ordered by score. If none of the nearest records of a component can be used, the
+    best usable records of that component follow. Records for the whole cluster come last.
     """
 
     def candidate(match: Match) -> Candidate:
@@ -349,7 +349,7 @@ def described(record: Record | Known) -> str:
 def _alternatives(
     looked_at: Sequence[Candidate], used: Candidate | None, threshold: float, told: Match | None
 ) -> list[dict[str, Any]]:
-    """Return all records that were considered, each with whether it is used and, if not, the reason.
+    """Return a row for each record that was considered, with the reason (`why`) if the record is not used.
 
     `user` is the owner of the job that the record was tuned for. `refusal` is the reason why the record cannot be used
     for the job, whatever its score. `explained` is True if the decision's `fields` describe this record.

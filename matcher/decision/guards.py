@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guards: conditions, in addition to a sufficient score, under which a job may get a record's settings.
 
-A rules file that does not fit the job's Open MPI is worse than none. Unmodified Open MPI silently ignores an invalid
-file, and aborts the job if the file names an unknown algorithm. Therefore a record is refused whenever there is doubt,
-and every refusal gives its reason.
+A rules file, which selects Open MPI's algorithms for collective operations, is worse than none if it does not fit the
+job's release of Open MPI. Unmodified Open MPI silently ignores an invalid file, and aborts the job if the file names an
+unknown algorithm. Therefore a record is refused whenever there is doubt, and every refusal gives its reason.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ def is_often_wrong(record: Known, *, user: str, program: str) -> bool:
     """Return whether a match of `user`'s job with the record is of a kind that is often wrong.
 
     `program` is the name of the job's program, "" if unknown. For a record for the whole cluster, the result is False,
-    because such a record is not found by linkage of two jobs.
+    because such a record is used without a comparison of two jobs.
     """
     if record.scope == Scope.CLUSTER:
         return False

@@ -43,8 +43,8 @@ class Candidate:
     def order(self) -> tuple[Any, ...]:
         """Sort key that puts the nearest record first.
 
-        The user's own records come first and keep their order. Other users' records follow, ordered by their likeness
-        rather than by their exact score. Records for the whole cluster come last.
+        The user's own records come first, in the order in which they were found. Other users' records follow, ordered
+        by their likeness rather than by their exact score. Records for the whole cluster come last.
         """
         if self.own or self.score is None:
             return (0 if self.own else 2,)

@@ -292,7 +292,7 @@ def _use(rng: random.Random, person: Person, code: Code, records: int) -> Use:
 
 
 def _job(rng: random.Random, use: Use, nodes: int, *, is_new: bool) -> JobMetadata:
-    """Generate a job. Unless `is_new`, it never has the last name, version or case, so these occur in no record."""
+    """Generate a job. Unless `is_new`, the last program name, version and case are not used, so no record has them."""
     sort, person = SORTS[use.code.sort], use.person
     at = submit_time(rng)
 

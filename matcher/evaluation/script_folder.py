@@ -21,7 +21,7 @@ ENDINGS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
 """File name suffixes of documentation, templates and programs, which are never submitted as batch scripts."""
 JOBS, SCRIPTS = "jobs.txt", "scripts.txt"
 """Names of the files in a folder that contain the output of the command `sacct.COMMAND`, and of the command
-`sacct_scripts.LISTED` with PRINTED."""
+`sacct_scripts.LISTED` piped into `sacct_scripts.PRINTED`."""
 LEAST_SCRIPTS = 20
 _TEMPLATE = re.compile(r"\{\{|<%")
 _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)

@@ -19,7 +19,7 @@ from reprise.matcher.evaluation.script_folder import FoundScript
 from reprise.matcher.submission.generic_names import is_generic
 
 COPIED = 0.5
-"""One script counts as a copy of another if at least this share of the shorter script's lines is also in the other."""
+"""One script counts as a copy of another if at least this share of the shorter script's lines is in both scripts."""
 
 _BREAKS = re.compile(r"[\s;&|()<>\"'`=,\[\]]+")
 _CONTINUED = re.compile(r"\\\n")

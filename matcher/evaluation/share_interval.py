@@ -27,7 +27,7 @@ class Share:
 def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
     """Return the share of hits with its confidence interval, given (hits, jobs) for each of several independent sites.
 
-    The jobs of one site share records, users and names, so they tend to fail together: in statistical terms, the sites
+    The jobs of one site share records, users and names, so their results tend to agree. In statistical terms, the sites
     are the clusters of a cluster sample. The interval is Wilson's interval for the number of independent jobs whose
     share would vary as much as the sites' share does (by the variance of the ratio estimator; Korn and Graubard 1998).
     If that number exceeds the actual number of jobs, the actual number is used. Student's t with sites - 1 degrees of

@@ -38,8 +38,8 @@ _GLANCES = re.compile(
     r"|\s*+print\b[^;\n]*+\Z"
 )
 _FIRST_LINE = 128  # number of characters that are searched for `#!/usr/bin/env bash`
-# An unknown variable may precede a program. The variable's name suggests whether its value is options of the launcher
-# or wrapper, or a program.
+# An unknown variable may precede a program. The variable's name suggests whether the variable contains options of the
+# launcher or wrapper, or a program.
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)

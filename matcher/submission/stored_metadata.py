@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Form in which a job's metadata is stored, which is JSON of limited size with long texts truncated."""
+"""Stored form of a job's metadata: JSON of limited size, in which long texts are truncated."""
 
 from __future__ import annotations
 

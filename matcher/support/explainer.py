@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to users' requests for explanations, previews and comparisons, which are read from the database.
+"""Answers, read from the database, to users' requests for explanations, previews and comparisons.
 
 These requests are handled in a separate thread, so that decisions do not wait for them.
 """

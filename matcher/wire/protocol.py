@@ -225,7 +225,7 @@ Runtime = Annotated[str, Field(pattern=r"^[!-~]{0,64}$")]
 
 
 class Identity(_Message):
-    """The identity of a job's program, as fingerprints or the text of a script, which an `ok` reply requested."""
+    """The identity of a job's program, requested by an `ok` reply: fingerprints, or the text of a script."""
 
     decision: DecisionId
     build_id: BuildId = ""
