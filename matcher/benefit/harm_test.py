@@ -38,7 +38,7 @@ DOUBT = 10.0
 PAIRS_FIRST = 20
 """Number of initial blocks of a new record that are pairs (blocks of two jobs)."""
 JOBS_FIRST = 100
-"""Maximum number of jobs of a new record that are put into pairs if their ends are reported late or not at all."""
+"""Maximum number of a new record's jobs that are put into pairs, in case jobs report their ends late or not at all."""
 JOBS_FIRST_OFTEN_WRONG = 1000
 """Maximum number of jobs of a new record that are put into pairs if jobs match it in a way that is often wrong.
 

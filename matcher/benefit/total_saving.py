@@ -27,7 +27,7 @@ class Saved:
     """Node-hours saved, with the bounds of the 95 % interval; None if no gain was measured.
 
     `records` is the number of records with a measured gain, and `measured` is the node-hours of their jobs.
-    `node_hours` and `jobs` are the node-hours and the number of all records' jobs.
+    `node_hours` and `jobs` are the node-hours and the number of the jobs of all records.
     """
 
     saved: float | None

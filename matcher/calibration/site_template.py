@@ -76,7 +76,7 @@ PROGRAM_FILE: dict[str, Any] = {
         },
     ),
 }
-"""Field for similar program files, whose weights are given here because they cannot be fitted.
+"""Field that compares program files; its weights are given here because they cannot be fitted.
 
 Neither made-up jobs nor scripts have program files. The curves are therefore fitted to builds and executables (`python
 -m bench.recognition.masked_names --fit`) and rounded. The curve of `imports` is lowered, because imports overlap with

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Main function of the daemon (`reprise serve`), which starts, runs and stops its sockets, service and journal."""
+"""Main function of the daemon (`reprise serve`): it starts, runs and stops the sockets, the service and the journal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Basis of decisions, which consists of the most recently loaded configuration, model, policy and records."""
+"""Data on which decisions are based: the most recently loaded configuration, linkage model, policy and records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Basis:
         self._time_linkage()
 
     def load_records(self) -> int | None:
-        """Load all records with several processes, and return the number of the last record change that was loaded.
+        """Load all records with several processes; return the sequence number of the last record change that is loaded.
 
         Loads nothing and returns None if several processes would not be faster or cannot be started.
         """

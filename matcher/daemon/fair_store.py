@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded store of entries per uid. A user with many entries cannot push out those of other users."""
+"""Bounded store of entries per uid. A user with many entries cannot push out other users' entries."""
 
 from __future__ import annotations
 

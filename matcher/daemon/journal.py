@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's database thread, which owns the connection, writes the queue, and polls for new records.
+"""The daemon's database thread, which owns the connection, writes queued entries, and polls for new records.
 
 Requests never wait for this thread. If entries cannot be written because the database is locked, damaged or missing, or
 because the disk is full, they stay in the queue.
@@ -220,7 +220,7 @@ class Journal:
     def _current(self) -> DaemonDatabase:
         """Return the open database; reopen it if its file was deleted or replaced. Raises a DatabaseError.
 
-        Otherwise, rows would be written to the old file and silently lost.
+        If the database were not reopened, rows would be written to the old file and silently lost.
         """
         if self._database and self._identity == _identity(self._path):
             return self._database

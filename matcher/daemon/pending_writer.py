@@ -66,7 +66,7 @@ class Writer:
         self._retry_at = 0.0  # time.monotonic
 
     def is_due(self) -> bool:
-        """Return whether entries are waiting and may be written now; after a failure, they wait for the retry time."""
+        """Return whether entries are waiting and may be written now; after a failure, they wait for RETRY_S seconds."""
         return self._queue.made > 0 and time.monotonic() >= self._retry_at
 
     def write_some(self) -> Exception | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch over records, which compares the run times of ended jobs, block by block, and quarantines harmful records.
+"""Watch that compares the run times of ended jobs, block by block, and quarantines harmful records.
 
-A record is quarantined for the user whose jobs show that it harms, or for all users if the jobs of several users show
-enough evidence.
+A record is quarantined for the user whose jobs show that it is harmful, or for all users if the jobs of several users
+show enough evidence.
 """
 
 from __future__ import annotations

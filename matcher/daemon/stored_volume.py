@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit on the bytes that are stored per uid and day, and the short form in which decisions beyond it are stored."""
+"""Limit on the bytes stored per uid and day, and the short form in which decisions beyond the limit are stored."""
 
 from __future__ import annotations
 

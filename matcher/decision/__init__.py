@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions on which jobs get a matching record's settings, by guards, user choices, site lists and hold-out blocks."""
+"""Decisions on whether jobs get a record's settings, based on guards, user choices, site lists and hold-out blocks."""

@@ -149,7 +149,7 @@ def _spread(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def _placement(record: Known, job: JobMetadata) -> Refusal | None:
-    """Refuse a job whose tasks are placed differently, because the run times of collectives depend on placement.
+    """Refuse a job with another task placement than the trials had, because collectives' run times depend on it.
 
     With the default placement (`core`), tasks fill one node after the other.
     """
