@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access to settings, controlled by the site's lists of users, accounts and partitions that may or may not get them.
 
-The matcher applies the lists, because the plugin lacks the information. The plugin cannot determine a job's account and
-partition, because a line of the script may set them. To find the user's name, the plugin would have to query a
-directory service, which may be slow.
+The matcher applies the lists, because the plugin does not know the job's account, partition and user name. The plugin
+cannot determine the account and partition, because a line of the script may set them. To find the user's name, the
+plugin would have to query a directory service, which may be slow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of names. `deny` takes precedence over `allow`; an empty `allow` allows everyone."""
+    """Lists of names. `deny` takes precedence over `allow`; an empty `allow` allows all names."""
 
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class Access:
         if self.users.refuse(user, str(uid)):
             return True
         named = any(not name.isdecimal() for name in self.users.deny)
-        return named and user == str(uid)  # a user whose name is unknown may be on the list
+        return named and user == str(uid)  # a user whose name is unknown may be on the deny list
 
 
 def _refusal(lists: Lists, what: str, names: list[str], *, started: bool) -> Refusal | None:

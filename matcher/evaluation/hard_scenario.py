@@ -192,7 +192,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Use:
-    """A person's use of a code: values that all jobs of this use share, and the cases, which differ between jobs."""
+    """A person's use of a code: values that all its jobs share, and the cases (inputs), of which each job has one."""
 
     person: Person
     code: Code

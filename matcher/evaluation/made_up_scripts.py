@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batch scripts for made-up jobs, composed of a person's usual lines, the steps that a code needs, and the command.
 
-People copy most of a code's steps from each other, and write the rest of a script as usual. In some jobs' scripts, one
-of the person's usual lines is missing. Scripts use a separate random generator, so that a scenario's jobs are otherwise
-the same with and without scripts.
+All people who use a code have copied most of its steps from one list, so their scripts share steps. The other lines are
+the person's usual lines. In some jobs' scripts, one of the person's usual lines is missing. Scripts use a separate
+random generator, so that a scenario's jobs are otherwise the same with and without scripts.
 """
 
 from __future__ import annotations

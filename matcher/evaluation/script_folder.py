@@ -43,12 +43,12 @@ class FoundScript:
 
     @property
     def directory(self) -> str:
-        """Directory where the owner submitted the script; if it is from a file, the file's directory below /home."""
+        """Directory of the submission; for a script from a file, the file's directory below /home."""
         return self.submitted.cwd if self.submitted else "/home/" + self.path.rpartition("/")[0]
 
     @cached_property
     def metadata(self) -> JobMetadata:
-        """The parser's result for the submission; for a script from a file, for `sbatch SCRIPT` in its directory."""
+        """The parser's result for the submission, which is `sbatch SCRIPT` in `directory` for a script from a file."""
         submission = self.submitted or Submission.for_script(
             self.path.rpartition("/")[2], self.text, cwd=self.directory
         )
@@ -72,7 +72,7 @@ def scripts_in(folder: Path) -> list[FoundScript]:
 
 
 def _accounted(folder: Path) -> Iterator[FoundScript]:
-    """Yield the scripts in sacct's output, but only once if the owner submitted a script repeatedly in a project."""
+    """Yield the scripts in sacct's output; a script that its owner submitted repeatedly in a project comes once."""
     seen = set()
     for one, text in _submissions(folder):
         project = f"{one.job.user}/{_project(one.job)}"

@@ -106,8 +106,8 @@ class LabelledScript:
 def _files_in(words: Sequence[str]) -> Iterator[str]:
     """Yield the program files of one command.
 
-    Only the first program file counts, with two exceptions: after a shell script, which may start other programs,
-    further program files count, and after a program whose name has no suffix, program files with a suffix count.
+    Only the first program file counts, with two exceptions. After a shell script, which may start other programs,
+    further program files count. After a program whose name has no suffix, program files with a suffix count.
     """
     engine, workflow, started = "", "", False
     for before, word in pairwise(["", *words]):

@@ -88,7 +88,7 @@ def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
 
 
 def chosen(asked: Asked, user: str, threshold: float) -> tuple[LinkableRecord, float] | None:
-    """Return the record that a decision would choose, and the score it is chosen by; None if no record matches."""
+    """Return the record that a decision would choose, and the score that decides this; None if no record matches."""
     best = None
     for match in asked.nearest(NEAREST).matches:
         if match.score < threshold:

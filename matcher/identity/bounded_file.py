@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader for regular, world-readable files that reads a limited number of bytes and stops at a deadline."""
+"""Reader of a limited number of bytes from a regular, world-readable file; it stops at a deadline."""
 
 from __future__ import annotations
 

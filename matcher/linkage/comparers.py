@@ -175,7 +175,7 @@ class SoftTfIdf:
         return min(1.0, math.fsum(products))
 
     def pairable(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens that are long enough to be paired with a token that is not equal.
+        """Return the tokens that are long enough to be paired with a different token.
 
         A token is long enough if appending one character leaves it at least `inner_threshold` similar to itself.
         """

@@ -81,7 +81,7 @@ def _script_program(job: JobMetadata) -> str:
 
 
 def _below_user(job: JobMetadata) -> list[str]:
-    """Return the parts of the working directory's path below the user's directory; [] if the job runs elsewhere."""
+    """Return the parts of the working directory's path below the one named after the user; [] if there is none."""
     _, mine, below = job.directory.partition(f"/{job.user}/")
     return below.split("/") if mine and below else []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a linkage, and how its scores add up."""
+"""Result of a linkage: the nearest records, with the scores of the fields and parts that make up a record's score."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FieldScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """Record, its score for the new job (0 to 1), and the fields whose contributions add up to the total."""
+    """Record, its score for the new job (0 to 1), and the fields whose contributions add up to the total behind it."""
 
     record: LinkableRecord
     score: float

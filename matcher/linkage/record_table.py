@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's table of records. A row has a record's value codes for each part, and the values that break ties."""
+"""The engine's table of records. A row has the codes of a record's values, and the values that break ties."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ Options = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True)
 class _Column:
-    """A part of the model, and the name of its column in the data frames, unique even if labels are equal."""
+    """A part of the model, and its column's name in the data frames, which is unique even if two labels are equal."""
 
     name: str
     part: Part

@@ -81,7 +81,7 @@ class Waterfall:
 
 
 def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
-    """Return the total in which each value compared by a COARSE comparer is only equal, nearly equal or different.
+    """Return the total if each value that a COARSE comparer compares counts only as equal, nearly equal or different.
 
     A coarse total does not reveal which of two wrong values is closer to a record's value. Users therefore cannot guess
     a record's texts letter by letter by submitting many jobs.

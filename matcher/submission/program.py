@@ -31,7 +31,7 @@ _MODULE = re.compile(r"\w/[0-9]+(?:\.[0-9]+)+(?:-[\w.+-]+)?\Z")
 
 
 class Rank(IntEnum):
-    """Rank of a command as the job's program; a lower rank is more likely."""
+    """Rank of a command as the job's program; the command with the lowest rank is the most likely program."""
 
     LAUNCHED = 0
     LAUNCHED_PERHAPS = 1
@@ -75,7 +75,7 @@ class Program:
 
     `tasks` is the number of tasks that the launcher starts, or None if there is no launcher or no number. A script's
     `wait` commands divide it into numbered stretches. `stretch` is the number of the stretch in which the program
-    starts. `beside` is the same number if the program runs in the background, and -1 otherwise.
+    starts. `beside` equals `stretch` if the program runs in the background, and is -1 otherwise.
     """
 
     path: str = ""

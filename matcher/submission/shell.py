@@ -49,7 +49,7 @@ class Expanded(NamedTuple):
 
     `stdin` is the command's here-document, and `input_file` the file on its standard input. `nesting` is the number of
     levels of functions and code that may still be followed from the command. `stretch` is the number of `wait` commands
-    before the command. `beside` is the same number if the command runs in the background, and -1 otherwise.
+    before the command. `beside` equals `stretch` if the command runs in the background, and is -1 otherwise.
     """
 
     argv: list[str]

@@ -187,7 +187,7 @@ def _up(number: float) -> float:
 
 
 def record_text(record: Record, hidden: bool = False) -> str:
-    """Return a line that describes a record; `hidden` leaves out its user."""
+    """Return a line that describes a record; if `hidden` is True, the line does not name the user or the program."""
     whose = "another user's job" if hidden else described(record)
     whose = "the whole cluster" if record.scope is Scope.CLUSTER else whose
     source = "" if record.campaign_id is None else f", campaign {record.campaign_id}"
@@ -211,7 +211,7 @@ def job_text(decision: Decision) -> Iterator[str]:
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:
-    """Yield lines about the record of the settings, the record compared, and the similarity of the programs."""
+    """Yield lines about the record that the settings come from, the compared record, and the programs' similarity."""
     shown = compared_with(decision)
     compared = shown["record"] if shown else decision.record_id
     for how, number in (("From", decision.record_id), ("Compared with", compared)):

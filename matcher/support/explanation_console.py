@@ -127,7 +127,7 @@ def show_top(out: Console, found: Top) -> None:
 
 
 def plain_table(out: Console) -> Table:
-    """Return an empty table in the common style of lists."""
+    """Return an empty table in the style of all printed lists."""
     return Table(box=box.SIMPLE_HEAD if out.is_terminal else None, pad_edge=False, padding=(0, 2, 0, 0))
 
 

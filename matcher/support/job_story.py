@@ -42,10 +42,10 @@ class Story:
     """All information about a job that is shown; decisions and outcomes are newest first.
 
     `records` are the records whose settings were applied or whose fields are shown, in their present state. `hidden`
-    are the ids of records that are shown without their user's words. `shared` has, by decision id, the number of
-    reports of other jobs with the same decision, which `outcomes` lacks. `model` is the label of the model in force, ""
-    if unknown. `more` is True if there are more decisions or reports than shown. `profiles` are lines that describe
-    where the records' applications spend their time.
+    are the ids of records that are shown without their user's words. `shared` has, by decision id, the number of other
+    jobs' reports with the same decision; `outcomes` does not contain these reports. `model` is the label of the model
+    in force, "" if unknown. `more` is True if there are more decisions or reports than shown. `profiles` are lines that
+    describe where the records' applications spend their time.
     """
 
     decisions: Sequence[Explained] = ()

@@ -22,8 +22,8 @@ TOLERANCE = 1e-9  # smaller differences are rounding errors
 class Near:
     """A record, its score, and the fields whose contributions make up the score (as in a decision).
 
-    `refusal` is the reason why the record would not be used, whatever its score; "" if there is none. Variables that
-    the job's user sets are not considered.
+    `refusal` is the reason why the record would not be used, whatever its score; "" if there is none. This reason does
+    not consider which variables the job's user sets.
     """
 
     record: Known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of programs that a user's jobs have reported, read from the database."""
+"""Program identities that a user's jobs have reported, read from the database."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 """Tokens with which users sign in to the web pages.
 
 A token contains the user id that the kernel or munge reported when the matcher made the token. Tokens are signed with a
-key next to the database, which only the matcher's user can read. Tokens are not stored. To revoke all tokens, delete
-the key, then restart the matcher and the pages.
+key that is stored next to the database and that only the matcher's user can read. Tokens are not stored. To revoke all
+tokens, delete the key, then restart the matcher and the pages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign files for classes of jobs that nobody has tuned, written from the newest decision of each class.
 
-The names in a decision were chosen by users, so any text that is not clearly a name or a path is left out.
+The names in a decision were chosen by users, so any text that is not clearly a name or a path is left out of the files.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def gain_of(one: UnmatchedClass, found: Expected) -> float:
 
 
 def basis_text(of_program: int, of_user: int, in_vain: int) -> str:
-    """Return how many records and campaigns an expected gain is based on, as text; "all" if only on all records."""
+    """Return the numbers of records and campaigns on which an expected gain is based; "all" means all records."""
     counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "fruitless"))
     return ", ".join(f"{count} {what}" for count, what in counts if count) or "all"
 
