@@ -174,7 +174,7 @@ class Journal:
         self._known_time = now
 
     def _purge_some(self, database: DaemonDatabase, before: float) -> None:
-        """Purge rows until none are left or entries wait to be written. In the latter case, the next poll continues."""
+        """Purge rows older than `before` until none are left, or until entries wait; the next poll then continues."""
         count = PURGE_ROWS
         while count >= PURGE_ROWS:
             count = database.purge(before, PURGE_ROWS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers of connections. A peer is authenticated, and unwraps requests and wraps replies if its transport needs that."""
+"""Peers: authenticated clients of connections, which unwrap requests and wrap replies if their transport needs this."""
 
 from __future__ import annotations
 

@@ -32,9 +32,10 @@ day.
 ENTRY_BYTES = 1_536
 """Bytes of memory that a waiting write takes in addition to its texts; 1.2 to 1.5 KiB were measured for a report."""
 UNMADE_BYTES = 12_288
-"""Bytes of memory that a decision whose entry is still to be made takes in addition to its request.
+"""Bytes of memory that a decision takes while its entry is still to be made, in addition to its request.
 
-9 to 12 KiB were measured."""
+9 to 12 KiB were measured.
+"""
 MOST_UNMADE = 2048
 """Maximum number of unmade entries (entries still to be made); each one beyond it causes the next one to be made.
 
@@ -202,7 +203,7 @@ class Queue:
         self._throttle.warning(log, "dropped", total=self.dropped, uid=uid, error=why)
 
     def _give_up(self, lost: Sequence[Entry | Unmade]) -> None:
-        """Report entries that did not fit in the queue, to senders that can send them again, otherwise in the log."""
+        """Report entries that did not fit in the queue: to senders that can send them again, or else in the log."""
         for one in lost:
             if isinstance(one, Entry) and one.done:
                 one.done(False)

@@ -46,7 +46,7 @@ class Quiet:
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._look)
 
     def _look(self) -> None:
-        """Make the next entry if no client has to wait for that, and schedule the one after it.
+        """Make the next entry if this delays no client, and schedule the following entry.
 
         Between two entries, the loop accepts new clients.
         """

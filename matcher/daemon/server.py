@@ -111,7 +111,7 @@ class Server:
             self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        """Accept at most ACCEPTED_AT_ONCE connections, so that open connections are served in the same round."""
+        """Accept at most ACCEPTED_AT_ONCE connections, so that the loop soon serves open connections again."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()

@@ -139,7 +139,7 @@ class Service:
             self._asked.take(uid, 1)
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
-        """Return the reply to a request, and the entry to write after it has been sent. Never raises an Exception."""
+        """Return the reply to a request, and the entry to write after the reply is sent. Never raises an Exception."""
         begun = time.perf_counter()
         if uid not in self._trusted and not self._asked.take(uid, _counted(len(body))):
             return self._not_now(uid), None

@@ -82,7 +82,7 @@ def bytes_of(row: Mapping[str, Cell]) -> int:
 
 
 def short(decision: Decision, left_out: int) -> Decision:
-    """Return the short form of a decision, without its derivation and with only the metadata in KEPT.
+    """Return the short form of a decision, without the scores of its fields and with only the metadata in KEPT.
 
     `left_out` is the size of the full metadata in bytes. This number is stored to show that metadata was left out.
     """

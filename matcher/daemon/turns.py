@@ -63,17 +63,17 @@ class Lanes(Generic[T]):
 
 
 class Rounds:
-    """Limit of one request per round of the event loop, so that connections are served between any two requests.
+    """Limit of one request per iteration of the event loop, so that connections are served between two requests.
 
     Only the thread of the event loop may use it.
     """
 
     def __init__(self) -> None:
         self._waiting: Lanes[asyncio.Future[None]] = Lanes()
-        self._is_taken = False  # whether a request proceeds in this round
+        self._is_taken = False  # whether a request proceeds in this iteration
 
     async def turn(self, key: Hashable) -> None:
-        """Wait for the key's turn; return at once if no other request proceeds in this round."""
+        """Wait for the key's turn; return at once if no other request proceeds in this iteration."""
         loop = asyncio.get_running_loop()
         if self._is_taken:
             turn: asyncio.Future[None] = loop.create_future()

@@ -49,7 +49,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """All values of a record that the guards check, so that records with equal terms are all refused or all accepted.
+    """All values of a record that the guards check; a job is refused all records with equal terms, or none of them.
 
     Equal terms are the same object, even if they were unpickled from another process, because `_the_terms` caches them.
 

@@ -192,7 +192,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Use:
-    """A person's use of a code: values that all its jobs share, and the cases (inputs), of which each job has one."""
+    """A person's use of a code: values that all its jobs share, and the cases (inputs); each job takes one case."""
 
     person: Person
     code: Code

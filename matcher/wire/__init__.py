@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communication between plugin, commands and daemon, with MUNGE credentials and with tokens for the web pages."""
+"""Communication between plugin, commands and daemon: protocol, client, MUNGE credentials, and tokens for web pages."""
