@@ -52,7 +52,7 @@ from tests.waiting import wait_for
 
 
 class Interrupting(LineReport):
-    """A report that is interrupted by Ctrl-C."""
+    """A progress report that raises KeyboardInterrupt, as Ctrl-C does, at its first trial."""
 
     def trial(self, *_: Any) -> None:
         raise KeyboardInterrupt
@@ -237,7 +237,7 @@ def test_a_file_that_cannot_be_written_is_reported_in_one_line_and_the_campaign_
 
 
 class LockedOnce(Database):
-    """A database that another process locks after the third trial, until the campaign gives up."""
+    """A database that another connection locks before the third trial's result is stored, until the campaign stops."""
 
     def update_trial(self, trial: Trial) -> None:
         if not hasattr(self, "_other") and trial.number == 2 and trial.state is TrialState.COMPLETE:
@@ -446,7 +446,7 @@ def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
 def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
     stream = io.StringIO()
     site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))
-    assert len(stream.getvalue().splitlines()) == 4  # "started" and "solved" for each of two problems
+    assert len(stream.getvalue().splitlines()) == 4  # for each of two problems, a line "started" and a line "solved"
 
 
 @pytest.mark.parametrize(

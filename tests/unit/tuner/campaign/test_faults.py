@@ -23,7 +23,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-TRIALS = 2 + 4 + 2 * 2  # defaults, search, final pairs
+TRIALS = 2 + 4 + 2 * 2  # default runs, search trials, and two runs in each final pair
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_submission_that_worked_though_it_seemed_to_fail_is_not_repeated(site:
 
 
 def test_a_submission_that_works_after_it_was_repeated_runs_once(site: Site, slurm: FakeSlurm) -> None:
-    """The first job appears in the queue only after it has been submitted a second time."""
+    """Some jobs appear in the queue only after the campaign has submitted the same trial a second time."""
     submitted = 0
 
     def fault(command: str, _: int) -> str:
@@ -178,7 +178,7 @@ def test_a_requeued_job_has_one_result(site: Site, slurm: FakeSlurm) -> None:
 
 
 def test_the_measurement_of_a_job_that_was_suspended_does_not_count(site: Site, tmp_path: Path) -> None:
-    """A site may preempt jobs by suspending them. The clock continues while the jobs' processes are stopped."""
+    """A job's processes stop while it is suspended (preempted), but the clock that measures its run time continues."""
 
     class Suspending(FakeSlurm):
         def _squeue(self, *arguments: Any) -> Any:
@@ -253,7 +253,7 @@ def dies(method: str, number: int) -> Callable[[pytest.MonkeyPatch], None]:
 def test_a_coordinator_killed_between_a_submission_and_its_journal_entry_submits_no_second_job(
     site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch, method: str, parallel: int
 ) -> None:
-    """With `started`, the job is submitted but its id is not stored; with `ended`, its result is not in the journal."""
+    """With `started`, a submitted job's id is not in the journal; with `ended`, an ended job's result is not in it."""
     campaign = begin(site, executor={"parallel": parallel})
     with monkeypatch.context() as patch:
         dies(method, 4)(patch)
@@ -284,7 +284,7 @@ def test_a_new_attempt_at_a_trial_has_a_directory_separate_from_the_old_attempts
         dies("started", 4)(patch)
         assert site.killed(campaign, slurm=slurm.commands(), sleep=quickly) == -signal.SIGKILL
     for path in slurm.directory.iterdir():
-        (path / "name").write_text("forgotten")  # as if Slurm had forgotten its jobs
+        (path / "name").write_text("forgotten")  # from here on, the fake Slurm does not know its jobs' names
     result = next((site.directory / "work").glob("*/one/0003")) / "result"
     wait = time.monotonic() + 20
     while not result.exists() and time.monotonic() < wait:
@@ -371,7 +371,7 @@ def test_a_pruned_trial_is_a_lower_bound_and_not_a_measurement(
 
 
 def test_a_job_at_slurms_time_limit_is_never_pruned(site: Site, slurm: FakeSlurm) -> None:
-    """The trial's run time is unknown, because the commands before the trial may have hung."""
+    """The trial's run time has no lower bound, because the commands before the application may have hung instead."""
     pruning = {"policy": "default", "settings": {"factor": 5.0}}
     campaign = begin(site, once(4, "sleep 60"), pruning=pruning, settings={"timeout_s": 300})
     run(site, campaign, Fate(slurm, site, 4, "TIMEOUT"))
@@ -387,7 +387,7 @@ def test_a_failed_job_does_not_end_the_campaign(site: Site, slurm: FakeSlurm) ->
 
 
 def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job whose id was not yet recorded, because the signal arrived at its submission, is canceled, too."""
+    """The signal arrives when a job is submitted but its id is not yet recorded; this job is canceled, too."""
     campaign = begin(site, "sleep 60", executor={"parallel": 2})
 
     def interrupted(*_: Any) -> Any:

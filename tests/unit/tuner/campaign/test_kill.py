@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the benchmark that kills coordinators: it finds no lost or repeated trials, but would detect these."""
+"""Test the benchmark that kills coordinators: no trial is lost or repeated, unless coordinators ignore their jobs."""
 
 from __future__ import annotations
 

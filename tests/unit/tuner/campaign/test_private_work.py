@@ -43,7 +43,7 @@ def open_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def found_by_another(place: Path) -> list[str]:
-    """Return the files in which another user finds the secret."""
+    """Return the files below `place` in which the user ANOTHER can read the secret WORD."""
     command = [sys.executable, "-c", FIND, str(ANOTHER), str(place), WORD]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 

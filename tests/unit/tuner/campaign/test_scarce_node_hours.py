@@ -26,7 +26,7 @@ SCARCE = 0.8 * NEEDED
 
 @pytest.fixture(autouse=True)
 def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Give each run a fixed time. Return the times by the problem's directory; a test may change these times."""
+    """Give each run a fixed run time; return these times by the problem's directory, so that a test can change them."""
     taken = {"p_1": 1.0, "p_2": 1.0}
     poll = LocalExecutor.poll
 
@@ -34,7 +34,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         found = []
         for one in poll(self, timeout_s):
             assert one.result.output.directory
-            # 1 s for the proof, which has another directory
+            # 1 s for the proof, whose directory belongs to no problem
             elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)
             output = dataclasses.replace(one.result.output, elapsed_s=elapsed_s)
             found.append(dataclasses.replace(one, result=dataclasses.replace(one.result, output=output)))
@@ -95,7 +95,7 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
 
 @pytest.mark.slow
 def test_a_later_problem_that_costs_too_much_is_left_out_and_reported(site: Site, seconds: dict[str, float]) -> None:
-    """The first problem's runs are quick, so the cost of the second problem is known only when its default runs."""
+    """The second problem's runs take ten times as long as the first's, as the campaign learns when its default runs."""
     seconds["p_2"] = 10.0
     campaign = begun(site, 4 * NEEDED)
     site.run(campaign)

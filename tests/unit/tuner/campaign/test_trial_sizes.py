@@ -79,7 +79,7 @@ def test_a_record_is_not_written_if_the_trials_had_different_tasks_per_node(tmp_
     [
         ("0 1 1 8(x2) - 4096 -", 4096),
         ("0 1 1 8(x2) - - 1024", 8192),
-        ("0 1 1 8(x2) - 4096 1024", 4096),  # with both limits, one may be inherited from an outer job
+        ("0 1 1 8(x2) - 4096 1024", 4096),  # the smaller limit counts; an outer job may have set the larger
         ("0 1 1 8(x2) - - -", 0),
         ("0 1 1 8(x3),4 - - -", 0),
         ("0 1 1 8(x3),4 - - 1024", None),

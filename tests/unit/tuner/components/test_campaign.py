@@ -21,7 +21,7 @@ SHORT = {"repetitions": {"default_runs": 1, "final_pairs": 4}, "noise": {"policy
 
 
 class Site:
-    """A directory with everything that `reprise tune` needs."""
+    """A directory with a configuration and a database, in which tests run `reprise` commands."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", f"{self.directory}/reprise.toml", *map(str, words)])
 
     def run(self, script: str, component: dict[str, Any]) -> dict[str, Any]:
-        """Run a campaign that tries every point of the component, and return the campaign's description."""
+        """Run a campaign that tries every point of the component, and return the JSON object that `tune run` prints."""
         self.write("components/small.yaml", yaml.safe_dump(component))
         campaign = {
             "name": "small",

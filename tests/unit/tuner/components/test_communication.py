@@ -77,7 +77,7 @@ def test_no_setting_loses_a_message_or_prints_a_warning(messages: Path, name: st
 
 
 def of_the_build(given: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the value of each of the build's MCA parameters, with its source."""
+    """Return the value of each MCA parameter that `ompi_info` prints, and its source (default or environment)."""
     said = subprocess.run(
         ["ompi_info", "--all", "--parsable"], env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True
     ).stdout
@@ -109,7 +109,7 @@ def test_every_value_is_known_to_the_build_and_the_default_is_its_own(name: str)
 
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_no_offered_algorithm_gives_wrong_results(nonblocking: Path, ranks: int) -> None:
-    """The program's reductions do not commute, because the library's choice of algorithm depends on commutativity."""
+    """The program's reductions do not commute, so an algorithm that reorders the operands gives wrong results."""
     for point in points("openmpi-nonblocking"):
         done = mpirun([nonblocking], environment("openmpi-nonblocking", **point), ranks)
         assert (done.returncode, done.stdout) == (0, ""), (point, done)

@@ -27,7 +27,7 @@ COMPONENTS = [block for block in BLOCKS if "parameters" in block]
 
 
 def table_after(words: str, page: str = PAGE) -> dict[str, list[str]]:
-    """Return the rows of the first table after `words` on a page, keyed by the names in the first cell."""
+    """Return the rows of the first table after `words` on a page, keyed by the quoted names in their first cells."""
     rows = re.search(r"\n((?:\|.*\n)+)", page.partition(words)[2])
     assert rows, words
     cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[1].splitlines()[2:]]

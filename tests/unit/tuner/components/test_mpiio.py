@@ -53,7 +53,7 @@ def made(name: str, program: Path) -> ApplicationComponent:
 
 
 def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialResult, Mapping[str, Mapping[str, str]]]:
-    """Return the trial's result, and the hints and settings that are in effect according to the program, by name."""
+    """Run a trial. Return its result, and by name the hints and settings that the program or the witness reports."""
     one = made(name, program)
     (problem,) = one.problems()
     plan = one.plan(problem.key, {**problem.default, **point})
@@ -149,7 +149,7 @@ def site(place: Path) -> Site:
 
 
 def campaign(site: Site, command: str, name: str = "romio", **parameters: Any) -> Result:
-    """Run `reprise tune run` for two points of a component with added `parameters`, and return its result."""
+    """Run `reprise tune run` for two points of a component with added `parameters`, and return the command's result."""
     described = shipped(name)
     described["parameters"] |= parameters
     site.write(f"components/{name}.yaml", yaml.safe_dump(described, sort_keys=False))
@@ -239,7 +239,7 @@ OMPIO = {
 
 
 def with_ompio(site: Site, variable: str, value: int) -> Result:
-    """Run a campaign of ompio with one more variable, which seems to save 1.5 seconds."""
+    """Run a campaign of ompio with one added variable; the script sleeps for 1.5 s if the variable is not set."""
     described = shipped("ompio")
     described["parameters"]["added"] = {"name": variable, "default": 0, "unset": 0, "values": [0, value]}
     site.write("components/ompio.yaml", yaml.safe_dump(described, sort_keys=False))

@@ -207,7 +207,7 @@ def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> 
     assert set_by_us and all(is_allowed(variable) for variable in set_by_us)
 
 
-# The plugin sends these variables with their values, not only their names, and they are treated as options.
+# The plugin sends the values of these variables, not only their names, and the daemon treats them as Slurm options.
 SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}
 
 

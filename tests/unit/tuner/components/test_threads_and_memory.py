@@ -135,8 +135,8 @@ def test_each_allocator_serves_the_allocations_when_it_is_preloaded(
 ) -> None:
     library = libraries.file_of(name, installed)
     assert library.is_symlink() and library.exists(), "install the group [components] of etc/packages.debian"
-    # LD_BIND_NOW binds symbols before the threads start, because threads that bind symbols at once garble the linker's
-    # lines.
+    # LD_BIND_NOW makes the dynamic linker bind all symbols before the threads start; threads that bind symbols at the
+    # same time would garble the linker's debug lines.
     linker = {"LD_PRELOAD": str(library), "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"}
     bound = run([allocations, "4", "10"], linker).stderr
     (serves,) = set(re.findall(rf"binding file {re.escape(str(allocations))} \[0\] to (\S+) .*symbol `malloc'", bound))

@@ -37,7 +37,7 @@ def test_only_lines_of_two_words_are_read_as_hints() -> None:
 
 def test_hints_in_effect_and_missing_hints_raise_no_objection() -> None:
     assert objection(GIVEN, [OUT]) == objection({}, [OUT]) == objection({"cb_nodes": "02"}, [OUT]) == ""
-    # without hints to check, OMPIO may open the file; the hints in effect are then None
+    # OMPIO, which reports no hints in effect (None), may open a file if there are no hints to check
     assert objection({}, [Opened("out", {}, None)]) == ""
     assert objection(GIVEN, [Opened("in", {}, None), Opened("other", {}, {"cb_nodes": "1"}), OUT]) == ""
 

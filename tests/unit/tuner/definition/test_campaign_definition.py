@@ -78,7 +78,8 @@ def test_a_name_may_contain_a_comma() -> None:
     assert check({**GOOD, "name": "solver, 4 nodes"}, "x").name == "solver, 4 nodes"
 
 
-# Each list contains the previous list ten times, so a file of a few hundred characters would fill the memory.
+# Each list contains the previous list ten times by an alias, so expanding a file of a few hundred characters would fill
+# the memory.
 MANY_LISTS = "\n".join(["x0: &x0 [1]", *(f"x{i + 1}: &x{i + 1} [{', '.join([f'*x{i}'] * 10)}]" for i in range(9))])
 MANY_MERGED = "\n".join(["x0: &x0 {a: 1}", *(f"x{i + 1}: &x{i + 1} {{<<: [*x{i}, *x{i}]}}" for i in range(30))])
 WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!timestamp x")

@@ -13,7 +13,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 
 def dead(point: Parametrization) -> Parametrization:
-    """Return the canonical point; algorithm 0 ignores the segment size."""
+    """Return the point, with a segment of 0 if its algorithm is 0, which ignores the segment."""
     return {**point, "segment": 0} if point["algorithm"] == 0 else point
 
 

@@ -57,7 +57,7 @@ def test_too_little_or_impossible_data_is_refused(defaults: list[float], tuned: 
 
 
 def test_the_lower_bound_is_wrong_about_one_time_in_forty() -> None:
-    """For 5 pairs without any gain, the bound exceeds 0 in 2.5 % of campaigns; with 1.96 for Student's t, in 6 %."""
+    """For 5 pairs without gain, the bound exceeds 0 in 2.5 % of campaigns; with 1.96 instead of Student's t, in 6 %."""
     rng = np.random.default_rng(1)
     samples = rng.lognormal(sigma=0.2, size=(3000, 2, 5))
     over = sum(paired_gain(list(defaults), list(tuned))[1] > 0 for defaults, tuned in samples)
@@ -95,7 +95,7 @@ def test_one_session_has_the_gain_of_its_pairs(estimate: Callable[..., statistic
 
 
 def test_sessions_of_separate_jobs_are_pooled() -> None:
-    """Four pairs and three pairs that agree show together a gain that neither session shows alone."""
+    """Pooling the pairs of two sessions that agree gives a higher lower bound than `gain_of_sessions` gives."""
     first = [7.5, 7.1, 6.8, 7.4], [6.2, 6.4, 5.8, 6.1]
     second = [7.3, 6.9, 7.6], [6.0, 6.3, 6.1]
     gain, low, high = gain_of_jobs([first, second])

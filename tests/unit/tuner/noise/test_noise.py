@@ -65,7 +65,7 @@ def distinct(evaluations: int, iterations: int) -> int:
     ("evaluations", "iterations", "points"), [(10, 160, 25), (15, 160, 20), (5, 100, 28), (1, 60, 60)]
 )
 def test_static_evaluates_each_point_n_times_in_total(evaluations: int, iterations: int, points: int) -> None:
-    """The published mean numbers of points agree: 24.90 for 10 evaluations of each, 19.93 for 15, and 28.03 for 5."""
+    """The published mean numbers of points are 24.90 with 10 evaluations per point, 19.93 with 15, and 28.03 with 5."""
     assert distinct(evaluations, iterations) == points
 
 

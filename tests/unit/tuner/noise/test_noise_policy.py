@@ -135,7 +135,7 @@ def test_sedr_repeats_while_the_interval_is_wide_and_not_while_it_is_narrow() ->
 
 
 def test_sedr_takes_students_t_and_not_the_normal_quantile_for_few_runs() -> None:  # SHAMan, defect 11
-    """For two runs 4 % apart, the width is 50 % of the mean (t = 12.7). With 1.96 and divisor n, it would be 5.5 %."""
+    """For two runs 4 % apart, the width is 50 % of the mean (t = 12.7), or 5.5 % with 1.96 and variance over n."""
     history = [Evaluation(at(0), value) for value in (9.8, 10.2)]
     assert build("sedr", SPACE, 50, 1, width=0.3).again(history) == at(0)
     assert build("sedr", SPACE, 50, 1, width=0.51).again(history) is None
@@ -193,7 +193,7 @@ def test_the_thesis_filter_gives_a_point_a_tenth_of_the_budget(budget: int, most
 
 @pytest.mark.parametrize("policy", ["static", "sedr", "racing"])
 def test_the_best_raw_mean_is_run_again_before_it_is_given_up(policy: str) -> None:
-    """Points of the initial design count, too, although only one policy repeats them otherwise."""
+    """The best point is in the initial design, whose points only one of these policies repeats otherwise."""
     history = [Evaluation(p, truth(p) if n else 5.0, initial=n < INITIAL) for n, p in enumerate(SPACE.points)]
     resampling = build(policy, SPACE, BUDGET, 1)
     assert resampling.again(history, stopped=len(history)) == SPACE.points[0]

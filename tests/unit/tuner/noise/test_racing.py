@@ -148,7 +148,7 @@ def test_racing_chooses_better_than_repeating_blindly() -> None:
 
 
 def test_the_model_is_computed_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On such small matrices, several linear algebra threads would take ten times as long, and all processors."""
+    """On such small matrices, several linear algebra threads would take ten times as long and occupy all processors."""
     seen: list[int] = []
     fit = noise_model.fit
 
@@ -235,7 +235,7 @@ def test_a_variance_is_the_mean_of_its_posterior(estimate: float) -> None:
 
 
 def test_a_point_with_a_burst_ranks_behind_similar_points_without_one() -> None:
-    """The estimated variance between points is below 0, so the bursts may be chance; the usual runs are equal."""
+    """The bursts may be chance (the estimated variance between points is below 0) but count; other runs are equal."""
     rest = np.log([1.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
     given = data([at(0), at(3), at(5)], [0] * 4 + [1] * 4 + [2] * 4, [1.0] * 12)
     after = noise_model.on_average(given, noise_model.Posterior(np.zeros(3), np.zeros((3, 3)), 0.1, rest))

@@ -43,7 +43,7 @@ def make(config: dict[str, Any] | None = None, **settings: Any) -> CollectivesCo
 
 
 class Cluster:
-    """A cluster: a database, a directory for artifacts, and a clock. Its campaigns have results without any trials."""
+    """A cluster: a database, a directory for artifacts, and a clock. A test states its campaigns' results."""
 
     def __init__(self, place: Path) -> None:
         self.directory = place / "artifacts"

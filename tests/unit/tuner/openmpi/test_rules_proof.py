@@ -64,7 +64,7 @@ def _first_entry(text: str) -> Rules:
 
 
 def _own_entry_only(text: str) -> Rules:
-    """Return the rules of a hypothetical reader that ignores the guards and applies the entry of 4 ranks to 2 ranks."""
+    """Return the rules of a hypothetical reader that applies the entry of 4 ranks to communicators of all sizes."""
     return {
         name: [dataclasses.replace(comm, ranks=ANY_RANKS) for comm in comms if comm.ranks == (4, 4)]
         for name, comms in rules_in(text).items()

@@ -161,7 +161,7 @@ def test_the_step_alone_does_not_separate_runs() -> None:
 
 
 def test_runs_of_invented_sizes_are_separated_within_seconds() -> None:
-    """20,000 processes have different numbers of ranks, and another 20,000 all claim to be rank 0."""
+    """In one job, 20,000 processes state different numbers of ranks; in another, 20,000 all claim to be rank 0."""
     first = report(mpi=mpi(0, 1))
     assert first.mpi
     sizes = [first.model_copy(update={"mpi": first.mpi.model_copy(update={"ranks": at})}) for at in range(20_000)]

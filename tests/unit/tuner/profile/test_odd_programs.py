@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that programs that a wrapper of MPI or libc might break behave with the witness as without it."""
+"""Test that programs that a wrapper of MPI or libc might break behave the same with and without the witness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 WITNESS = ROOT / "tuner/programs/witness"
-SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # shared by all preloaded libraries
+SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # sources that all preloaded libraries share
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -34,7 +34,7 @@ def build(directory: Path) -> None:
     subprocess.run(["mpicc", *flags, "-pthread", HERE / "odd_calls.c", "-o", directory / "odd_calls"], check=True)
     made: list[str | Path] = ["-shared", "-fPIC", "-o", directory / "odd_sizes.so", "-ldl"]
     subprocess.run(["mpicc", *flags, HERE / "odd_sizes.c", *made], check=True)
-    # With -rdynamic, libraries call the program's own fstatfs.
+    # With -rdynamic, the program's own fstatfs also replaces libc's fstatfs in the witness.
     made = ["-o", directory / "odd_ends", "-pthread", "-rdynamic"]
     subprocess.run(["cc", *flags, HERE / "odd_ends.c", *made], check=True)
     library = directory / "libmpich.so.12"
@@ -197,7 +197,7 @@ def test_messages_taken_by_a_matched_probe_are_counted_as_received(programs: Pat
 def test_a_program_that_polls_fills_no_disk(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 1, "polls"))
     (trace,) = (pair.place / "traces").iterdir()
-    # 8 million bytes if every call were recorded; the limit leaves room for a busy machine
+    # The trace would have 8 million bytes if every call were recorded; the limit leaves room for a busy machine
     assert trace.stat().st_size < 1_000_000
     assert [item.text for item in mix_of(pair.place / "traces").programs[0] if isinstance(item, Call)][:3] == [
         "irecv c=0 p=0 t=1 n=4 q=0",

@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 def sampled(kind: str, begin: float, end: float, *, key: str = "1", other: int = -1, **more: Any) -> list[Any]:
-    """Return a sampled call from `begin` to `end`, in milliseconds; if it is non-blocking, it was `started` earlier."""
+    """Return a sampled call from `begin` to `end`, in ms; for a non-blocking operation, `started` is when it began."""
     at = [START + int(one * MS) for one in (more.get("started", begin), begin, end)]
     return [key, kind, int(more.get("is_send", False)), 11, other, *at]
 
@@ -89,7 +89,7 @@ def test_a_call_that_does_not_block_waits_in_its_completion_only() -> None:
 
 
 def test_calls_that_not_all_ranks_sampled_are_left_out() -> None:
-    """Rank 1 sampled only every second call and lacks the call with key 3, which therefore does not count."""
+    """Rank 1 sampled only every second call and lacks the call with key 3, so this call counts on no rank."""
     first = [sampled("barrier", 0, 10, key="2"), sampled("barrier", 10, 20, key="3")]
     second = [sampled("barrier", 5, 10, key="2")]
     third = [sampled("barrier", 5, 10, key="2"), sampled("barrier", 19, 20, key="3")]

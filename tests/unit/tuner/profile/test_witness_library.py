@@ -24,7 +24,7 @@ from tests.places import ROOT, UNIT
 pytestmark = pytest.mark.slow
 
 WITNESS = ROOT / "tuner/programs/witness"
-SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # shared by all preloaded libraries
+SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # sources that all preloaded libraries share
 RANKS = 4
 LATE_S = 1.0  # s; much longer than a busy machine delays a rank
 FORTRAN = {"known_f08": "known_f08.f90", "known_mpif": "known_mpif.f90"}
@@ -37,7 +37,7 @@ def build(directory: Path) -> None:
     subprocess.run(["cc", "-pthread", *flags, UNIT / "known_files.c", "-o", directory / "known_files"], check=True)
     for program, source in FORTRAN.items():
         if shutil.which("gfortran"):
-            mixed = ["-fallow-argument-mismatch"]  # MPI_IN_PLACE is an integer in mpif.h
+            mixed = ["-fallow-argument-mismatch"]  # in mpif.h, MPI_IN_PLACE is an integer, unlike the buffers
             subprocess.run(["mpifort", *mixed, UNIT / source, "-o", directory / program], check=True)
 
 
@@ -72,7 +72,7 @@ def by_rank(place: Path) -> dict[int, tuple[ProcessReport, MpiReport]]:
 
 @pytest.fixture(scope="module")
 def known(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the C program, and return the directory with its `reports` and its event record, `trace`."""
+    """Run the program known_calls, and return the directory with its `reports` and, in `trace`, its event records."""
     place = tmp_path_factory.mktemp("known")
     (place / "trace").mkdir()
     done = mpirun(
@@ -208,7 +208,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
     assert found == {
         ("write", True, 21): (1, 1 << 20),
         ("read", False, 13): (256, 1 << 20),  # pread, backwards
-        ("read", True, 13): (512, 2 << 20),  # 256 reads by the thread; stdio's 256 for a stream read by bytes
+        ("read", True, 13): (512, 2 << 20),  # 256 by the thread; 256 by stdio, for a stream read byte by byte
     }
     assert parent.meta["open"][0] == 3 and parent.meta["close"][0] == 3 and parent.meta["stat"][0] == 1
     assert child.parent == parent.pid and child.mpi is None
@@ -216,7 +216,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
 
 
 def test_large_files_that_were_there_before_they_are_read_are_named(programs: Path, tmp_path: Path) -> None:
-    """Small, removed and write-only files are omitted. A file's name may contain any bytes."""
+    """Small files and files that are only written to are omitted. A file's name may contain any bytes."""
     place = tmp_path / "reports"
     names = ['large " \\ \xe9\n', "small", "written"]
     sizes = [1 << 20, (1 << 20) - 1, 1 << 20]
@@ -253,7 +253,7 @@ def test_a_directory_that_is_full_gets_reports_of_mpi_programs_only(programs: Pa
 
 
 def test_a_program_behaves_as_without_the_witness(programs: Path, tmp_path: Path) -> None:
-    """The cases are exec, shells, Python with child processes, a directory without write access, and no profiling."""
+    """The cases are exec, shells, Python with child processes, a missing report directory, and no profiling."""
     done = run(programs, tmp_path / "reports", str(programs / "known_files"), str(tmp_path / "data"), "exec")
     assert (done.returncode, done.stdout, done.stderr) == (0, "as it was\n", "")
     script = "import multiprocessing as m\nwith m.Pool(2) as p:\n  print(sum(p.map(abs, [-1, 2]))); p.close(); p.join()"

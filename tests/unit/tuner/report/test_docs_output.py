@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs/reference/campaign-output.md").read_text()
 
 
 def keys(heading: str) -> set[str]:
-    """Return the keys in the first column of the table below the heading."""
+    """Return the keys in the first column of the table in which this column has the header `heading`."""
     table = PAGE.split(f"| {heading} | meaning |\n")[1].split("\n\n")[0]
     return {key for row in table.splitlines()[1:] for key in re.findall(r"`(\w+)`", row.split("|")[1])}
 

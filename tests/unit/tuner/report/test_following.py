@@ -173,7 +173,7 @@ def test_another_user_who_can_read_the_database_can_follow_a_campaign(site: Site
 
 
 def test_following_does_not_keep_a_coordinator_from_locking_its_campaign(site: Site) -> None:
-    """To check for a coordinator, the command holds the campaign's lock for an instant."""
+    """To check for a coordinator, the command locks the campaign for an instant; a starting coordinator then waits."""
     import fcntl
 
     campaign = written(site).campaign

@@ -215,7 +215,7 @@ def test_an_unfinished_comparison_is_reported_with_the_figures_of_the_summary(si
 
 
 def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
-    """While the runner-up has too few pairs, the reported comparison is the winner's."""
+    """While the runner-up has fewer than two pairs, the reported comparison is the winner's."""
     campaign = searched(site)
     lucky, runner_up = {"size": 4, "kind": "c"}, {"size": 5, "kind": "c"}
     campaign.compared([(2.0, 2.2), (2.0, 2.4), (2.0, 2.3)], lucky)
@@ -245,7 +245,7 @@ def test_the_trajectory_shows_repetitions_failures_and_bounds(site: Site) -> Non
         ("search", "pruned", 3.0, True, 1),
         ("search", "complete", 1.2, False, 2),
         ("search", "complete", 1.4, False, 1),
-    ]  # the canceled trial is left out, because it has no message
+    ]  # the canceled trial is left out, because it says nothing about its point
     assert [one["run"] for one in of["trajectory"][:3]] == [1, 2, 3]  # type: ignore[index]
 
 

@@ -237,7 +237,7 @@ def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) ->
 @pytest.mark.slow
 @every_method
 def test_a_large_product_of_few_distinct_points_is_searched_to_the_end(method: str) -> None:
-    """If dimensions have no effect, only 3 of the 260 x 260 x 3 points may be distinct."""
+    """Two of the three dimensions have no effect, so only 3 of the 260 x 260 x 3 points are distinct."""
     space = Space(
         (Parameter("a", (0, 1, 2)), Parameter("b", tuple(range(260))), Parameter("c", tuple(range(260)))),
         lambda point: {"a": point["a"], "b": 0, "c": 0},

@@ -42,7 +42,7 @@ def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviat
 
 
 def test_far_from_the_best_the_improvement_still_distinguishes_points() -> None:
-    """The logarithm must not be computed from EI itself, because EI underflows to 0 beyond 38 standard deviations."""
+    """The expected improvement underflows to 0 beyond 38 standard deviations, so its logarithm is computed directly."""
     means = np.concatenate([np.linspace(-1, 200, 2_000), [998.0, 999.9, 1000.1, 1e4, 1e8]])
     logs = log_expected_improvement(means, np.ones(len(means)), 0.0)
     assert np.isfinite(logs).all()
@@ -144,7 +144,7 @@ def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: fl
 
 
 def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearch:
-    """Return a search with points that were stopped at `bound`, reported as `censored` or not; the best took 1.5 s."""
+    """Return a search with three trials stopped at `bound`, `censored` or not, and five that ended (best: 1.5 s)."""
     search = GaussianProcessSearch(Space([Parameter("a", tuple(range(40)))]), 1)
     for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
         search.tell({"a": place}, value)
@@ -232,7 +232,7 @@ def test_asking_at_100_observations_fits_one_model_in_few_steps(monkeypatch: pyt
 
 @pytest.mark.slow
 def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
-    """docs/explanation/search.md states 27 ms; with several linear algebra threads, it was 400 ms."""
+    """docs/explanation/search.md states 27 ms; with several linear algebra threads, an ask took 400 ms."""
     search = told_of_100_of_2000_points()
     begin = time.process_time()
     search.ask()

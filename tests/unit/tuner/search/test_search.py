@@ -25,7 +25,7 @@ def test_screening_ignores_a_change_within_the_spread_of_the_default() -> None:
         search.tell(default, value)
     for name, value in (("a", 9.3), ("b", 9.1), ("c", 8.0)):
         search.tell({**default, name: 1}, value)
-    assert search.ask() == {"a": 0, "b": 1, "c": 1}  # a's gain is within the noise
+    assert search.ask() == {"a": 0, "b": 1, "c": 1}  # a's gain is within the spread of the default
 
 
 def test_screening_finds_changes_that_helped_despite_a_slow_run_of_the_default() -> None:

@@ -65,7 +65,7 @@ def test_results_at_smaller_and_larger_sizes_guide_the_search(reference: float) 
 
 @pytest.mark.parametrize(("unit", "best"), [(1, 64), (8, 8)])
 def test_points_are_translated_to_the_terms_of_the_family(unit: int, best: int) -> None:
-    """This problem counts segments in other units, so the relatives' best setting has another value here."""
+    """If this problem counts segments in units of 8, the related problems' best segment, 64, has the value 8 here."""
     found = search("gp-shared", initial=1)
     relatives = [Relative({"size": size}, relative(4096.0).evaluations) for size in (128.0, 512.0)]
     found.relate({"size": 256.0}, 1.0, relatives, lambda point: {**point, "segment": unit * int(point["segment"])})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the command line of `reprise-skeleton`, which needs no LLVM: how arguments are used, and errors."""
+"""Test the command line of `reprise-skeleton`, which needs no LLVM: its use of arguments, and its errors."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_the_default_is_the_unchanged_script(together: Site) -> None:
 
 
 def test_files_are_dropped_from_memory_before_every_trial_including_the_default(together: Site) -> None:
-    """Otherwise settings whose trials drop files would be compared with a default whose runs do not."""
+    """Otherwise settings whose trials drop files would be compared with a default whose runs do not drop them."""
     files = [together.directory / name for name in ("a b", "gone", "pipe")]
     files[0].write_bytes(b"x" * 4096)
     os.mkfifo(files[2])
@@ -190,7 +190,7 @@ def test_the_record_has_the_settings_of_the_components_that_the_winner_changes(t
 def test_settings_that_need_something_neither_script_nor_jobs_have_give_no_record(
     together: Site, tmp_path: Path, more: str, script: str, note: str
 ) -> None:
-    """Settings of a library have no effect in jobs without the library, but Reprise gives its own libraries to jobs."""
+    """Jobs that lack what the settings need would not benefit; Reprise itself can give jobs only its own libraries."""
     (together.directory / "libreprise_sro.so").touch()
     together.settings["tuner"]["preload_directory"] = str(together.directory)
     together.config = Config.model_validate(together.settings)
