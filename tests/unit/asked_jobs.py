@@ -13,7 +13,7 @@ from tests.waiting import wait_for
 
 
 def started(decision: str, **changes: Any) -> dict[str, Any]:
-    """Return the report of a job's start."""
+    """Return the report that the plugin sends when a job with this decision starts."""
     job = {"id": 7, "array_task": None, "uid": os.geteuid()}
     report = {"v": 1, "kind": "outcome", "state": "started", "decision": decision, "verdict": "none", "applied": 0}
     return {**report, "job": job, **changes}
@@ -22,7 +22,7 @@ def started(decision: str, **changes: Any) -> dict[str, Any]:
 def asked_about(daemon: Daemon, program: Path, submission: Mapping[str, Any]) -> str:
     """Submit jobs until the daemon asks one of them about this program, and return the id of that job's decision.
 
-    The daemon does not ask a job while it still tries to read a file of the same user itself.
+    While the daemon is still trying to read a program file of the same user itself, it asks no job of this user.
     """
 
     def asked() -> str:

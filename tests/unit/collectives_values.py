@@ -46,7 +46,7 @@ def decision(text: str, collective: str, ranks: int, size: int) -> Choice:
 
 
 def open_mpi(reader: Callable[[str], Rules] = rules_in) -> Runner:
-    """Return a runner that acts like the probe on Open MPI 4.1.4, with `reader` as the reader of rules files."""
+    """Return a runner that answers like the probe on Open MPI 4.1.4, if Open MPI read rules files as `reader` does."""
 
     def run(plan: TrialPlan) -> TrialOutput:
         rules = reader(rules_path(plan).read_text())

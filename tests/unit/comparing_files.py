@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage model for tests, which compares program files."""
+"""A linkage model for tests: the model `site`, which here also compares the contents of program files."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ WORKLOAD = Workload("/home/alice/solve.sh", SCRIPT, "/home/alice")
 
 
 def definition(parameters: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-    """Return the content of a component file."""
+    """Return the content of the file of a small component with these parameters and changes."""
     return {
         "name": "small",
         "version": "1",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that several unit tests share."""
+"""Fixtures that several unit tests share: a directory for several users, a daemon, and a site."""
 
 from __future__ import annotations
 

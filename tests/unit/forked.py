@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise` in a forked process, because a newly started process takes half a second for its imports.
+"""Run `reprise` in a forked process, because a newly started process takes half a second for its imports.
 
-Each of pytest's processes has a fork server, which has imported the modules that the daemon needs. The fork server
+Each of pytest's processes has a fork server, a process that has imported the modules that the daemon needs and that
 forks for each command. The command's process has its own environment, directory, descriptors and parent, and exits like
 any Python process. Tests of a process's start (wrappers, descriptors from systemd) start new processes instead.
 """
@@ -97,7 +97,7 @@ def server() -> socket.socket:
 
 
 def serve(connection: socket.socket) -> None:
-    """Fork for each request. Return only in a command's process, once its environment and descriptors are set."""
+    """Fork for each request. Return only in the forked process, once its environment and descriptors are set."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         data, descriptors, _, _ = socket.recv_fds(connection, REQUEST_MAX, 2)
@@ -110,7 +110,7 @@ def serve(connection: socket.socket) -> None:
     connection.close()
     log, telling = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes of a shell ignore SIGINT
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes inherit an ignored SIGINT
     if pid := os.fork():
         os.close(log)
         tell(telling, pid)

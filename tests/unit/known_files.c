@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         if (fread(&byte, 1, 1, stream) != 1)
             return 3;
     fclose(stream);
-    // The pipe gets a descriptor number that a file had before.
+    // The pipe gets a descriptor number that a file had before, but its bytes must not count as a file's.
     if (pipe(link) || write(link[1], data, BLOCK) != BLOCK || read(link[0], data, BLOCK) != BLOCK)
         return 4;
     errno = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simple linkage that scores every record, one comparison after the other; the engine must agree with it."""
+"""A simple linkage that scores every record, one comparison after the other; the engine's results must be the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Oracle:
         return [(order[-1], score, parts) for order, score, parts in nearest]
 
     def _rank(self, job: JobMetadata, record: JobMetadata, score: float) -> tuple[bool, ...]:
-        """Return a sort key. Records that reach the threshold come first, and among these, equal preferred features."""
+        """Return a sort key: records that reach the threshold first, among them those with equal preferred features."""
         if score < self._model.threshold:
             return (True,)
         values = [[FEATURES[name].of(one, self._zone) for one in (job, record)] for name in self._model.prefer]

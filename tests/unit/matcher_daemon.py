@@ -73,12 +73,12 @@ def record(**changes: Any) -> Record:
 
 
 def mine(**changes: Any) -> Record:
-    """Return a record of the user who runs the tests, as whom the daemon authenticates the client."""
+    """Return a record of the user who runs the tests; the daemon authenticates the test's requests as this user's."""
     return record(metadata=job(ME).to_json(), **changes)
 
 
 def text_of(known: Record) -> RecordText:
-    """Return a record in the database's form."""
+    """Return a record as the row that a daemon reads from the database, with JSON texts."""
     columns = (getattr(known, name, "[]") for name in RecordText._fields)
     row = RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
     subject = [known.parametrization.get(name) for name in (GAIN_OF, BENCHMARKED)]
@@ -91,7 +91,7 @@ def knowing(*records: Record, model: Model, cluster_nodes: int = 8) -> Knowledge
 
 
 def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:
-    """Return a `decide` request at submission."""
+    """Return the `decide` request that the plugin sends when a job is submitted."""
     submission = {
         "command": "sbatch",
         "argv": ["sbatch", "job.sh"],
@@ -131,7 +131,7 @@ class Daemon:
             return [database.add_record(one) for one in records]
 
     def spawn(self, *wrapper: str, env: Mapping[str, str] | None = None, pass_fds: tuple[int, ...] = ()) -> None:
-        """Start the process without waiting until it answers. Without arguments, fork it, which is faster."""
+        """Start the daemon without waiting until it answers. Without arguments, fork it, which is faster."""
         arguments = ["--config", str(self.config), "serve"]
         command = [*wrapper, sys.executable, "-m", "reprise", *arguments]
         with self.log.open("ab") as log:
@@ -149,7 +149,10 @@ class Daemon:
             )
 
     def start(self, **how: Any) -> Daemon:
-        """Start the process and wait until it answers. Kill it if it does not, because the caller could not stop it."""
+        """Start the daemon and wait until it answers.
+
+        If it does not answer, kill it, because the caller gets an exception and could not stop it.
+        """
         self.spawn(**how)
         try:
             self.wait_until_up()

@@ -14,7 +14,7 @@ START = 1_700_000_000 * S
 
 
 def report(**changes: Any) -> ProcessReport:
-    """Return the report of a process that ran for 10 s and computed for 8 s."""
+    """Return the report of a process that ran for 10 s and used 8 s of processor time."""
     said = {
         "version": 1,
         "host": "node1",
@@ -89,7 +89,7 @@ def collective(kind: str, seconds: float, size_class: int = 11, count: int = 1, 
 
 
 def profile(shares: Mapping[str, float], waiting: float = 0.0) -> Profile:
-    """Return the profile of a job of 100 s, with these shares of the run time."""
+    """Return the profile of a job that ran for 100 s; `shares` are shares of this run time."""
     return Profile.model_validate(
         {
             "elapsed_s": 100.0,

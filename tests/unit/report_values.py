@@ -12,7 +12,7 @@ from reprise.database.facade import Database
 from reprise.tuner.report import campaign_overview
 from tests.unit.tuner_site import Site
 
-BEGUN = 1_000_000.0  # time at which campaigns of `Site.begin` begin
+BEGUN = 1_000_000.0  # Unix time at which campaigns of `Site.begin` begin
 DEFAULT = {"size": 0, "kind": "a"}
 
 
@@ -73,7 +73,7 @@ class Written:
         return self.site.read(lambda database: database.campaign(self.number))  # type: ignore[no-any-return]
 
     def described(self, now: float = BEGUN + 3600) -> dict[str, Any]:
-        """Return the description of the campaign that reports use."""
+        """Return the campaign's description, from which reports are made."""
         site = self.site
         return site.read(  # type: ignore[no-any-return]
             lambda database: campaign_overview.describe(database, self.campaign, site.config, now, detailed=True)

@@ -20,7 +20,7 @@ from reprise.tuner.openmpi.rules.rules_model import decide
 from tests.places import GOLDEN
 
 THEIR_GOLDEN = GOLDEN / "rules_on_openmpi.json"
-RANKS = 4  # ranks of each launch
+RANKS = 4  # number of ranks of each launch
 WITH_NEW_LIBRARY = ("5.0.7",)  # Debian 13's release, built with glibc 2.41
 
 BCAST = b"1 7 1 0 1 0 99 0 0"
@@ -75,7 +75,7 @@ CASES = {
     "a fraction": Case(b"1 7 1 0 1 0 99.0 0"),
     "more than the file says": Case(BCAST + b" 3 1 0 1 0 99 0 0"),
     "an unfinished number at the end": Case(b"1 7 1 0 1 0 99 0 0x"),
-    # files that show which rule is chosen
+    # files that show which of several rules a release chooses
     "inclusive sizes": _sizes("0 1 0 0", "1024 99 0 0"),
     "sizes out of order": _sizes("0 1 0 0", "1024 1 0 0", "512 99 0 0"),
     "a size twice, the wrong one first": _sizes("0 1 0 0", "512 99 0 0", "512 1 0 0"),
@@ -111,7 +111,7 @@ CASES = {
         b"11 1 0 2 0 0 0 0 4096 99 0 0 12 1 0 2 0 0 0 0 4096 99 0 0 15 1 0 2 0 0 0 0 4096 99 0 0",
         (*(f"{name}:{size}:4" for name in SIZED for size in (1020, 1024, 4092, 4096)), "barrier:0:4", "gather:2048:2"),
     ),
-    # files that readers ignore
+    # files that at least one release ignores, except "the last collective"
     "empty": Case(b""),
     "only a comment": Case(b"# 1 7 1 0 1 0 99 0 0"),
     "only blanks": Case(b" \n\t\n"),
@@ -153,12 +153,13 @@ CASES = {
     "a header, and a comma in front of the fifth": Case(b"rule-file-version-2\n1 7 1 0 1\n0 99 0 0, 7\n"),
     "a header, and a negative fifth": Case(b"rule-file-version-2\n1 7 1 0 2\n0 99 0 0 -7\n1024 99 0 0\n"),
     "a header in DOS": Case(b"rule-file-version-2\r\n1 7 1 0 2\r\n0 99 0 0\r\n1024 99 0 0 7\r\n"),
-    # the format of release 6
+    # files in the format of release 6
     "JSON": Case(b'{"collectives": {"bcast": [{"rules": [{"alg": 99}]}]}}'),
     "JSON that is also numbers": Case(b'{"1": 7, "1": [0, 1, 0, 99, 0, 0]}'),
 }
 
-# Files with counts that exceed a C int: the reader writes beyond its memory, with results that differ between builds.
+# Files with counts that exceed a C int: Open MPI's reader writes beyond its memory, with results that differ between
+# builds.
 OVERRUNS = {
     "2^32 communicator sizes": b"1 7 4294967296 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
     "2^32 and 1 communicator sizes": b"1 7 4294967297 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
@@ -202,7 +203,7 @@ HAN_CASES = {
 
 
 def failing(data: bytes, release: str, calls: Sequence[str]) -> list[str]:
-    """Return the calls for which a rule chooses a missing algorithm, according to Reprise's reading of a file."""
+    """Return the calls for which a rule chooses a missing algorithm, if the release reads the file as Reprise does."""
     family = family_of(release)
     rules = read(data, family, binary=release in WITH_NEW_LIBRARY).rules
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders with batch scripts of invented users, either as files or as output of sacct."""
+"""Folders with batch scripts of invented users, either as one file per script or in the output format of sacct."""
 
 from __future__ import annotations
 

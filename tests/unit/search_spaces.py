@@ -21,7 +21,7 @@ def without_dead_dimensions(point: Parametrization) -> Parametrization:
 
 
 def grid(canonical: Callable[[Parametrization], Parametrization] = without_dead_dimensions) -> Space:
-    """Return a space of 2,000 points; 342 are distinct if values without effect are reset."""
+    """Return a space of 2,000 points; 342 distinct points remain once values without effect are reset."""
     return Space(
         (
             Parameter("algorithm", tuple(range(10)), "category"),

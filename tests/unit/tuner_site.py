@@ -76,11 +76,11 @@ class Site:
         return self.read(lambda database: database.campaign(campaign_id))
 
     def runs(self) -> list[str]:
-        """Return the points that the benchmark actually ran with, in order."""
+        """Return the points of the benchmark's runs, in the order of the runs, from the benchmark's log."""
         return self.log.read_text().splitlines() if self.log.exists() else []
 
     def killed(self, campaign_id: int, **others: Any) -> int:
-        """Run the campaign in a separate process, which a test kills, and return the process's exit code."""
+        """Run the campaign in a separate process that is killed while it runs, and return the process's exit code."""
         process = multiprocessing.get_context("fork").Process(target=self.run, args=(campaign_id,), kwargs=others)
         process.start()
         process.join(60)
@@ -88,7 +88,7 @@ class Site:
         return process.exitcode
 
     def described(self, campaign_id: int) -> dict[str, Any]:
-        """Return the description of the campaign that reports use."""
+        """Return the campaign's description, from which reports are made."""
         campaign = self.campaign(campaign_id)
         return self.read(  # type: ignore[no-any-return]
             lambda database: campaign_overview.describe(database, campaign, self.config, detailed=True)

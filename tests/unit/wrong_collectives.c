@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload. It overwrites one received element, once, in MPI_Allgather or MPI_Alltoall, as $WRONG selects.
+// A library to preload. On rank 1, it overwrites one received element in the fifth call of MPI_Allgather or
+// MPI_Alltoall, as $WRONG selects.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

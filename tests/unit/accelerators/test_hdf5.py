@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that HDF5 settings from variables apply unless the program makes them itself, and change nothing else."""
+"""Test that HDF5 settings in variables apply unless the program sets them itself, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(*argv: str | Path, preload: str = str(LIBRARY), **variables: str) -> Made:
-    with tempfile.TemporaryDirectory() as session:  # without mpirun, Open MPI does not remove its session files
+    with tempfile.TemporaryDirectory() as session:  # without mpirun, Open MPI leaves its session files behind
         environment = {**os.environ, **AS_ROOT, **variables, "LD_PRELOAD": preload, "TMPDIR": session}
         done = subprocess.run(
             [str(word) for word in argv], capture_output=True, text=True, env=environment, timeout=60, check=False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that preloaded libraries need no newer libc than the program's; otherwise the loader would end the program."""
+"""Test that preloaded libraries work with old libcs; if a library needs a newer libc, the loader ends the program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAKEN_BY_MUSL = {"libc.so.6", "libdl.so.2"}
 
 
 def needs(library: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the libraries that a library needs, and the versions of the symbols that it needs."""
+    """Return the names of the libraries and the versions of the symbols that the given library needs."""
     words = ["objdump", "--private-headers", str(library)]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     versions = said.partition("Version References:")[2]

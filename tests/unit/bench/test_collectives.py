@@ -20,7 +20,7 @@ def point(algorithm: int) -> Parametrization:
 
 
 def exhaustive(*problems: dict[int, list[float]]) -> bench.Exhaustive:
-    """Return an exhaustive search of problems a, b and c from each algorithm's measured values; each run took 2 s."""
+    """Return a search of problems a, b and c (in this order) with each algorithm's values; each run took 2 s."""
     found = {
         key: [[bench.Measured(point(algorithm), value, 2.0) for value in values] for algorithm, values in of.items()]
         for key, of in zip("abc", problems, strict=False)
@@ -94,7 +94,7 @@ def test_the_last_line_has_every_key() -> None:
 
 
 def test_a_launch_that_hung_is_repeated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A launch that hangs is repeated once; if it hangs again, it gets no value."""
+    """Launches 0 and 2 hang; in the repetition, only launch 2 hangs again, and it gets no value."""
     asked: list[list[int]] = []
 
     def once(_: bench.Bench, place: str, launches: Mapping[int, object]) -> dict[int, bench.Launched]:

@@ -9,7 +9,7 @@ from bench.gain_coverage import NOISES, SHIFTS, coverage
 from reprise.tuner.model.statistics import DRIFT
 
 CAMPAIGNS = 400
-LUCK = 0.025  # tolerance for an observed share, given CAMPAIGNS campaigns
+LUCK = 0.025  # tolerance for chance in a share of CAMPAIGNS campaigns
 
 QUICK = ("heavy tails", "bursts")  # two of the nine kinds of noise
 EACH_NOISE = [noise if noise in QUICK else pytest.param(noise, marks=pytest.mark.slow) for noise in NOISES]
@@ -20,7 +20,7 @@ def test_bounds_of_one_session_hold_for_that_session(noise: str) -> None:
     assert coverage(NOISES[noise], 0.0, CAMPAIGNS)["one"] >= 0.95 - LUCK
 
 
-# The quick tests use only the greatest shift, at which wrong bounds are most likely to fail.
+# The quick tests use only the greatest shift between sessions, at which wrong bounds are most likely to fail.
 @pytest.mark.parametrize("noise", EACH_NOISE)
 @pytest.mark.parametrize("shift", [*(pytest.param(one, marks=pytest.mark.slow) for one in SHIFTS[:-1]), SHIFTS[-1]])
 def test_bounds_of_two_sessions_hold_whatever_the_shift_between_sessions(noise: str, shift: float) -> None:
@@ -38,7 +38,7 @@ def test_bounds_of_separate_jobs_hold_up_to_the_assumed_shift_between_sessions(n
 
 
 def test_bounds_of_one_session_do_not_hold_for_another_session() -> None:
-    """The bounds of one session fail for a later session, which is why campaigns have a second session."""
+    """Bounds from one session often do not hold for a later session; therefore campaigns have a second session."""
     assert coverage(NOISES["bursts"], 0.15, CAMPAIGNS)["one"] < 0.8
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the benchmark of masked names counts right, wrong and missing matches."""
+"""Test the benchmark of programs with masked names: its counts of right, wrong and missing matches."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def shown(ranks: int, *words: str) -> list[Run]:
 
 
 def owners(runs: Sequence[Run]) -> list[int]:
-    """Return the rank of each byte; fail if a byte belongs to no rank or to two ranks."""
+    """Return, for each byte of the file, the rank that accesses it; fail if no rank or two ranks access a byte."""
     found: dict[int, int] = {}
     for rank, at, length in runs:
         for byte in range(at, at + length):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test two parts of `make bench-ops`: the simulated jobs in production, and the database with logged decisions."""
+"""Test two parts of `make bench-ops`: the simulation of jobs in production, and the database with logged decisions."""
 
 from __future__ import annotations
 

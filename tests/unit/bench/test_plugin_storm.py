@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how the job storm of `make bench-plugin` detects jobs whose environment was changed."""
+"""Test how the many jobs that `make bench-plugin` submits at once are checked for a changed environment."""
 
 from __future__ import annotations
 

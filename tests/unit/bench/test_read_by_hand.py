@@ -17,7 +17,7 @@ SCRIPT = "#!/bin/bash\n#SBATCH --nodes=2\nsrun ./flow case.in\n"
 
 
 def labelled(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *names: str) -> None:
-    """Write a script below `folder`, and replace all labels by one, which gives this script the programs `names`."""
+    """Write a script below `folder`, and replace all labels with one label, which names this script's programs."""
     file = folder / "anna/project/runs/job.sh"
     file.parent.mkdir(parents=True)
     file.write_text(text)

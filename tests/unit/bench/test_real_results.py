@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the results of real programs: how they are kept from run to run, and the numbers computed from them."""
+"""Test the results of the benchmark of real programs: how results are kept between runs, and the numbers from them."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_the_witness_costs_the_median_of_the_programs(tmp_path: Path) -> None:
 
 
 class Reports:
-    """A fake cluster whose jobs leave profiles if the witness is loaded and `works` is true."""
+    """A fake cluster that has a directory for the witness's reports; `works` is whether its jobs write reports."""
 
     def __init__(self, directory: Path, *, works: bool = True) -> None:
         self.directory, self.works = directory, works

@@ -129,7 +129,7 @@ def test_jobs_without_any_record_of_their_application_count_only_by_themselves()
 def test_own_records_are_left_out_if_other_records_remain() -> None:
     other = Match(0.7, "bee_1", 2, True)
     results = [
-        job(own=True, records=1, without_own=other),  # only the job's own record is correct, so it is not left out
+        job(own=True, records=1, without_own=other),  # the application has no other record, so this job does not count
         job(own=True, records=2, without_own=other),
         job(own=False, records=1),
     ]
@@ -212,7 +212,7 @@ def test_one_lucky_run_is_not_a_gain() -> None:
 
 
 def test_the_luck_of_choosing_the_best_point_is_not_a_gain() -> None:
-    """All points are equally good but noisy, so the point with the best runs is no better in other runs."""
+    """All points are equally good but noisy, so the point with the best search runs is no better in later runs."""
     noise = rng()
     found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
     assert statistics.fmean(found) < 0.15, "above 0 only because negative gains count as 0"

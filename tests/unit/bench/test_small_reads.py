@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how measurements of small reads are scheduled, and how landscapes are stored, without real measurements."""
+"""Test how measurements of small reads are scheduled, and how landscapes are stored, with invented run times."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the games of the tuner's benchmark, on landscapes that are small enough for the results to be known."""
+"""Test the games (measured tasks) of the tuner's benchmark, on landscapes so small that the results are known."""
 
 import json
 import subprocess
@@ -124,7 +124,7 @@ def test_racing_and_static_recommend_a_narrow_optimum_of_any_width(width: int, g
 
 
 def test_the_timed_ask_uses_the_model() -> None:
-    # an ask takes this long only if the model predicts 2,000 points; in the initial design, an ask takes far less
+    # an ask takes more than 0.5 ms only if the model predicts 2,000 points; in the initial design, it takes far less
     assert tuner.ask_ms(questions=1) > 0.5
 
 

@@ -344,7 +344,7 @@ def test_the_user_who_holds_the_port_of_the_web_pages_is_reported(
 ) -> None:
     head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     row = "   0: {}:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000 {:5}        0 1 1 0 100 0 0 10 0\n"
-    client = row.format(address, 7818, "01", 3003)  # a client whose own port has the same number
+    client = row.format(address, 7818, "01", 3003)  # a client that connects from this port
     found = list(service_checks.pages("127.0.0.1:7818", head + client + row.format(address, 7818, "0A", uid), SERVICE))
     only(found, level, *words.split(": ", 1))
     elsewhere = head + client + row.format(address, 7819, "0A", uid)
@@ -466,7 +466,7 @@ def installation(place: Path) -> Settings:
 
 
 def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
-    """Return a function that makes fake pings, which only daemons at these endpoints answer."""
+    """Return a stand-in for the function that makes pings; only daemons at these endpoints answer."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
         if str(asked) not in endpoints:

@@ -13,7 +13,7 @@ BASE: Parametrization = {"a.x": 0, "b.y": "off"}
 
 
 def trials(*runs: tuple[Parametrization, float | None]) -> list[Trial]:
-    """Return search trials with these changes from the base point; trials without changes are runs of the default."""
+    """Return a trial for each pair of changes of the base point and a value; no changes give a run of the default."""
     return [
         Trial(
             1,

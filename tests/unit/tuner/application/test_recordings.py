@@ -23,7 +23,7 @@ def test_only_a_recording_that_began_counts_as_a_run(site: Site, monkeypatch: py
         run = directory / proxy_campaign.RUN
         run.mkdir(parents=True)
         if begins:
-            (run / CLAIM).symlink_to("4711")  # as a run's script does when it begins
+            (run / CLAIM).symlink_to("4711")  # a trial's script makes this link when it begins
         raise ProxyError("it calls MPI_Comm_spawn")
 
     monkeypatch.setattr(proxy_campaign, "make", make)

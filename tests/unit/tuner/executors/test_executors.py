@@ -484,7 +484,7 @@ def run_job(tmp_path: Path, fake: FakeSlurm, said: list[str] | None = None) -> A
     [
         ("0 1.5 1", "RUNNING", TrialState.COMPLETE),
         ("3 1.5 1", "RUNNING", TrialState.FAILED),
-        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # after 1.5 s, 124 is the program's own status
+        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # before the timeout, 124 is the program's own status
         ("124 20.1 1", "RUNNING", TrialState.TIMEOUT),
         ("", "TIMEOUT", TrialState.TIMEOUT),
         ("", "PREEMPTED", TrialState.PREEMPTED),

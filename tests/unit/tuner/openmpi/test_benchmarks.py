@@ -30,7 +30,7 @@ from tests.unit.tuner_site import Site
 
 OSU_PROGRAMS = ("osu_allreduce", "osu_bcast", "osu_barrier", "osu_reduce_scatter", "osu_ibcast", "osu_bcast_persistent")
 
-# Prints output as OSU 5.x does with `-f` (7.x also names the datatype): 20 us with a rules file, 10 us without.
+# Prints output as OSU 5.x does with `-f` (7.x also names the datatype): about 20 us with a rules file, 10 us without.
 OSU_STUB = """#!/bin/bash
 t=10.25; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || t=20.50
 columns="Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"

@@ -33,7 +33,7 @@ def make(*collectives: str, **settings: Any) -> CollectivesComponent:
 
 
 def test_each_size_of_alltoallv_has_a_separate_run() -> None:
-    """A rules file has one rule for alltoallv, so a run can measure only one setting."""
+    """A rules file has one rule for all sizes of alltoallv, so a run can measure alltoallv with only one setting."""
     rounds = {problem.key: problem.round for problem in make("bcast", "alltoallv", "allgatherv").problems()}
     assert len({rounds[f"alltoallv/{size}"] for size in SIZES}) == 3
     assert rounds["bcast/64"] == rounds["bcast/65536"] == rounds["alltoallv/64"]
@@ -115,7 +115,7 @@ def varying(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wrong(program: Sequence[str | Path], text: str, directory: Path, ranks: int) -> list[str]:
-    """Return the names of the collectives that give wrong results with a rules file, according to the program."""
+    """Run the program with a rules file, and return the names of the collectives that it reports as wrong."""
     file = directory / "rules.conf"
     file.write_text(text)
     own = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_MCA_")}
@@ -144,10 +144,10 @@ def rules(ranks: int, collective: str, algorithm: int) -> str:
 def test_no_algorithm_that_jobs_can_be_given_goes_wrong(
     varying: Path, tmp_path: Path, collective: str, ranks: int
 ) -> None:
-    """The program calls collectives with uneven parts, in place, and with operations that depend on order.
+    """The program calls collectives with uneven parts, in place, and with an operation that does not commute.
 
-    If the ranks of MPI_Allgatherv describe a message differently, Open MPI 4.1.4 hangs with its built-in rules, because
-    ranks choose different algorithms. With one rule, all ranks choose the same algorithm.
+    If the ranks of MPI_Allgatherv describe their messages with different datatypes, Open MPI 4.1.4 hangs with its
+    built-in rules, because ranks choose different algorithms. With one rule, all ranks choose the same algorithm.
     """
     mixed = ["mixed"] if collective == "allgatherv" else []
     for number, name in describe("ompi_info").algorithms[collective].items():

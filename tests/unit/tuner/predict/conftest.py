@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:
-    import sklearn.ensemble  # noqa: F401 - threads can be limited only in a loaded library
+    import sklearn.ensemble  # noqa: F401 - loaded here because only a loaded library's threads can be limited
 
     with threadpool_limits(1):
         yield

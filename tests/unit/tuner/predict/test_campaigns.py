@@ -23,7 +23,7 @@ PARAMETERS = {
     "ROMIO_BUFFER": {"default": 4, "values": [1, 2, 4, 8, 16]},
     "ROMIO_WAY": {"type": "str", "default": "plain", "values": ["plain", "quick"]},
 }
-# Prints a made-up run time that depends on the size and the settings, with some noise.
+# Prints made-up times: the write time depends on the size and the settings, and has some noise.
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --nodes={nodes} --ntasks-per-node=1
@@ -51,7 +51,7 @@ def campaign(site: Site, nodes: int, volume: int, **search: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Return a site with finished campaigns of six sizes."""
+    """Return a site with finished campaigns of six sizes (nodes and volume)."""
     found = Site(tmp_path_factory.mktemp("site"))
     found.write("components/small.yaml", yaml.safe_dump(definition(PARAMETERS, context=["nodes"])))
     for nodes in (1, 2, 4):

@@ -212,7 +212,7 @@ def test_training_stores_every_model_with_its_data_and_the_reason_for_a_refusal(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_size_between_two_measured_sizes_is_treated_as_the_nearer_one(name: str) -> None:
-    """A model trained on two and four nodes must separate these in the middle, at three, and not at four."""
+    """A model trained on two and four nodes must change its prediction in the middle, at three, and not at four."""
     seen = [
         Row(
             {"volume": 8.0, "nodes": float(nodes)}, {"cb": cb}, {"write": 1.0 if nodes == 2 or cb == "disable" else 9.0}

@@ -83,7 +83,8 @@ static void write_other(int number)
         _exit(1);
 }
 
-// Replaces fstatfs, which only the witness calls. It raises a signal, whose handler writes to another file system.
+// Replaces fstatfs, which only the witness calls, and raises a signal. The signal's handler writes to a file on another
+// file system.
 int fstatfs(int fd, struct statfs *found)
 {
     if (other >= 0)

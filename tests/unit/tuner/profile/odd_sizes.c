@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces an MPI call that the witness makes while it holds its lock. ODD_SIZES selects what happens during the call.
-// `slow`: the thread is descheduled. `abort`: a signal handler ends the job. `free`: a handler makes and frees a
+// Replaces PMPI_Type_size, which the witness calls while it holds its lock. ODD_SIZES selects what happens during the
+// call. `slow`: the thread is descheduled. `abort`: a signal handler ends the job. `free`: a handler makes and frees a
 // request and a communicator. `test`: a handler tests for a message.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -10,14 +10,14 @@ WORLD = (0, 1, 2)
 
 
 def mix(*programs: str, comms: tuple[tuple[int, ...], ...] = ()) -> Mix:
-    """Return a mix of ranks with these calls, one call per line, in which repetitions are folded."""
+    """Return a mix of one rank per program, which has one call per line; repeated calls are folded into loops."""
     ranks = tuple(range(len(programs)))
     lines = [[line.strip() for line in program.strip().splitlines()] for program in programs]
     return Mix((ranks, *comms), [fold((line, 10.0) for line in each) for each in lines], "test", 1.5)
 
 
 def ring(steps: int, *, last: str = "barrier c=0") -> Mix:
-    """Return a mix of three ranks that shift data in a ring: `steps` steps with an allreduce, then as many without."""
+    """Return a mix of three ranks that shift data in a ring: `steps` steps with an allreduce, and `steps` without."""
     programs = []
     for rank in WORLD:
         right, left = (rank + 1) % 3, (rank + 2) % 3

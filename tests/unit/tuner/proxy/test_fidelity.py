@@ -18,7 +18,7 @@ RECORDED = ROOT / "tests/unit/data/monitoring/four_ranks"
 
 
 class Launched:
-    """A fake launcher that copies recorded files to where a run would write them."""
+    """A fake launcher that copies recorded files of Open MPI's monitoring to the place where a run would write them."""
 
     def __init__(self, status: dict[str, int] | None = None) -> None:
         self.status = status or {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the check of a mix, which finds out before a replay whether the replay would hang."""
+"""Test the check that finds out, before a mix is replayed, whether the replay would hang."""
 
 from __future__ import annotations
 

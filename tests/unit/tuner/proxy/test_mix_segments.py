@@ -35,7 +35,7 @@ def test_a_request_under_way_is_not_cut() -> None:
 
 def test_a_collective_of_a_subset_of_ranks_is_not_cut() -> None:
     first = "barrier c=1\nbarrier c=0\nbarrier c=0"
-    # Barriers in these orders hang. With bcasts on c=0, the calls would not hang, because a root need not wait.
+    # Barriers in these orders hang. If the calls on c=0 were bcasts, they would not hang: a bcast's root need not wait.
     second = "barrier c=0\nbarrier c=1\nbarrier c=0"
     assert lengths(first, second, comms=((0, 1),)) in ([3], [2, 1])
     assert lengths(first, second, "barrier c=0\nbarrier c=0", comms=((0, 1),)) == [3]

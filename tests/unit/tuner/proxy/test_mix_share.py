@@ -44,7 +44,7 @@ def test_a_loop_that_one_rank_lacks_is_not_cut() -> None:
 
 
 def test_a_cut_that_would_hang_is_not_made() -> None:
-    # The counts are equal, but rank 1 receives the messages of rank 0's single loop in two loops.
+    # Rank 0 sends all 20 messages before the barrier, and rank 1 receives them after it.
     sends = "send c=0 p=1 t=1 n=8\n" * 20 + "barrier c=0\n" + "allreduce c=0 n=8\n" * 50
     receives = "barrier c=0\n" + "recv c=0 p=0 t=1 n=8\n" * 20 + "allreduce c=0 n=8\n" * 50
     odd = replace(mix(sends, receives), source="")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the reading and comparison of files of Open MPI's monitoring.
+"""Test how the files that Open MPI's monitoring writes are read and compared.
 
 The files of tests/unit/data/monitoring are from a program on four ranks: one send of 800 bytes from rank 0 to 1, an
 allreduce of 800 bytes, a bcast of 80, a barrier.

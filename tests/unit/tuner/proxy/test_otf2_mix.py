@@ -67,7 +67,7 @@ def test_counts_of_other_ranks_are_taken_from_their_records(tmp_path: Path) -> N
             collective("gatherv", 0, 1, part, 48 if own == 1 else 0),
             collective(
                 "scatterv", 0, 0, 48 if own == 0 else 0, 0 if own == 0 else part
-            ),  # the root's own part is in place
+            ),  # the root's own part is in place (0 bytes received)
         ]
 
     said: list[str] = []

@@ -49,7 +49,7 @@ def witnessed(directory: Path, *words: str | Path) -> Mix:
 
 
 def bare(mix: Mix) -> list[list[str]]:
-    """Return each rank's calls, without what archives lack: element sizes, and calls that make communicators."""
+    """Return each rank's calls without element sizes and without calls that make communicators, which archives lack."""
 
     def calls(rank: int) -> Iterator[str]:
         for one in expand(mix.programs[rank]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the batch script of a replay, which starts the replay as the application's script starts its program."""
+"""Test the batch script of a replay: it starts the replay exactly as the application's script starts its program."""
 
 from __future__ import annotations
 

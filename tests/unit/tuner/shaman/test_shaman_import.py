@@ -26,7 +26,7 @@ SHEBANG = "#!/bin/bash\n"
 
 
 class Site:
-    """A site with a directory of components, and a job's script."""
+    """A directory with a configuration file, a directory of components, and the batch script of a job."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", str(self.config), *map(str, words)], catch_exceptions=False)
 
     def imported(self, file: str, *words: object) -> tuple[Definition, str]:
-        """Import an experiment, and return the resulting campaign and the notes."""
+        """Import an experiment, and return the resulting campaign and the notes that the command prints."""
         out = self.directory / "campaign.yaml"
         said = ["--component-name", "reader", "--sbatch-file", self.script, "--user", "alice", "--output", out]
         done = self.reprise("tune", "import", COMPONENTS, FILES / file, *said, *words)

@@ -170,7 +170,7 @@ def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> Non
 @pytest.mark.parametrize(("allowance", "room"), [(6.0, 0), (50.0, 0), (60.0, 1), (66.1, 2), (79.0, 3)])
 def test_a_search_that_node_hours_would_end_within_its_design_does_not_begin(allowance: float, room: int) -> None:
     machine = Machine(definition())
-    machine.allowance = allowance  # node-seconds; a run of the default takes 6.6, the final pairs six times as much
+    machine.allowance = allowance  # node-seconds; a default run takes 6.6, and the final pairs need six such runs
     while isinstance(step := machine.step(), Start):
         machine.end(machine.start())
     assert isinstance(step, Scarce) and (step.room, step.wanted) == (room, 4)
@@ -221,7 +221,7 @@ def test_a_stop_rule_ends_the_search_and_says_why() -> None:
 
 
 def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
-    """The first of two concurrent trials ends the search. The second improves, but no third trial is started."""
+    """The first of two concurrent trials ends the search. The second is faster, but no search trial follows."""
     flat = {"method": "random", "initial": 1, "budget": 20, "window": 2, "improvement": 0.5}
     machine = Machine(definition(search=flat), lambda _: 3.0)
     while roles(machine).count("search") < 5:
@@ -266,7 +266,7 @@ OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)
 
 
 def machine_with(first: tuple[float, ...]) -> Machine:
-    """Return a machine on which the winner takes the seconds in `first` in its first final runs, and then 1 s."""
+    """Return a machine on which the winner's first final runs take the seconds in `first`, and later runs take 1 s."""
     machine = Machine(definition(**PAIRS))
 
     def value(point: Parametrization) -> float:
@@ -361,7 +361,7 @@ def test_more_pairs_are_run_only_if_the_node_hours_pay_for_them() -> None:
 
 
 def test_budget_left_when_every_point_was_tried_repeats_the_leaders() -> None:
-    """The leaders are repeated even before the share of the budget that is reserved for them."""
+    """Once no new point is left, the leaders are repeated, even before the share of the budget reserved for them."""
     search = {"method": "genetic", "initial": 4, "budget": 200, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda point: seconds(point) ** 2)
     machine.to_the_end()

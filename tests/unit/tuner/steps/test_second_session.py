@@ -17,7 +17,7 @@ REPETITIONS = {"default_runs": 2, "final_pairs": 3, "confirm_pairs": 2}
 
 
 def machine(second: float = 1.0, **repetitions: Any) -> Machine:
-    """Return a machine on which the default takes 3.3 s, and the winner 1 s and, in the second session, `second` s."""
+    """Return a machine on which the default takes 3.3 s, and the winner 1 s (`second` s in the second session)."""
     made = Machine(definition(repetitions={**REPETITIONS, **repetitions}))
 
     def value(point: Parametrization) -> float:
@@ -195,7 +195,7 @@ def test_additional_pairs_of_the_first_session_are_not_repeated_in_the_second() 
 
 @pytest.mark.parametrize(("failing", "compared"), [(0, True), (1, False)])
 def test_the_runner_up_gets_the_pairs_that_a_failing_winner_leaves(failing: int, compared: bool) -> None:
-    """If the winner fails in the first of three pairs, two are left; if it fails in the second, too few are left."""
+    """If the winner fails in the first of three pairs, two pairs are left; if in the second, one, which is too few."""
     made = in_own_jobs([2.5] * 8)
     values = made.value
 

@@ -23,7 +23,7 @@ SHORT = {"default_runs": 1, "final_pairs": 2}
 
 
 def tuned(site: Site) -> int:
-    """Store the record of a campaign on the same application, whose best point is (4, c), and return its id."""
+    """Store a record of a campaign on the same application, with the best point (4, c), and return the record's id."""
     number = site.begin(settings={"problems": ["p/1"]})
     measured = Measurement(1.0, 0.9, 1.1, 3)
     winner = {"size": 4, "kind": "c"}

@@ -15,7 +15,7 @@ from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, failing, golden
 
 OUTCOMES = golden()
 RELEASES = tuple(OUTCOMES["tuned"]["a rule"])
-SIZE_SHOWN = 2**31  # han prints sizes as C ints, which cannot represent this size or greater ones
+SIZE_SHOWN = 2**31  # han prints sizes as C ints, which are below this limit
 
 
 def test_the_corpus_has_an_outcome_for_each_case_and_release() -> None:
@@ -28,7 +28,7 @@ def test_the_corpus_has_an_outcome_for_each_case_and_release() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> None:
-    """All cases are in one test, because pytest would take five seconds for 900 tests of a millisecond."""
+    """All cases of a release are in one test, because pytest would take five seconds for 900 tests of a millisecond."""
     found = {name: failing(case.data, release, case.calls) for name, case in CASES.items()}
     assert found == {name: OUTCOMES["tuned"][name][release] for name in CASES}
 
@@ -36,7 +36,7 @@ def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> No
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("name", OVERRUNS)
 def test_a_file_that_crashes_jobs_is_recognized(name: str, release: str) -> None:
-    """The effect of a write beyond an array varies, so a file that crashed any release counts for every release."""
+    """A write beyond an array does not always crash a job, so a crash of one release counts for every release."""
     reading = read(OVERRUNS[name], family_of(release))
     assert reading.crashes
     assert not reading.rules

@@ -72,7 +72,7 @@ def plain(value: object) -> object:
 @given(VALUES)
 def test_proper_json_is_read_as_python_reads_it(value: object) -> None:
     text = json.dumps(value)
-    # a null byte ends a C string, and Open MPI combines surrogates differently
+    # Open MPI differs from Python here: a null byte ends its C strings, and it combines surrogates differently
     if "\\u0000" not in text and "\\ud" not in text:
         assert plain(parse(text.encode())) == json.loads(text)
 

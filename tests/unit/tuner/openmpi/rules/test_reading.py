@@ -138,7 +138,7 @@ def test_releases_belong_to_families() -> None:
     assert family_of("5.0.7+") is NEW
 
 
-# Files that are similar to valid files, because readers almost always drop random bytes.
+# Bytes that are similar to valid files: readers ignore almost all files of random bytes, which would test little.
 WORDS = ["0", "1", "2", "3", "4", "7", "8", "16", "64", "99", "1024", "-1", "2147483648", "4294967299", "07", "0x8"]
 NEARLY = st.one_of(
     st.binary(max_size=80),
@@ -157,8 +157,8 @@ def test_no_bytes_make_a_reader_fail_otherwise_than_by_dropping(data: bytes) -> 
             assert isinstance(read(data, family, binary).rules, dict)
 
 
-# The reference for the next test: releases up to 5.0 go through the entries in order, and stop at the first that is too
-# large.
+# The reference for the next test: releases up to 5.0 go through the entries in order, stop at the first entry that is
+# too large, and use the entry before it (or else the first entry).
 def walk(keys: Sequence[int], actual: int) -> int:
     best = 0
     for number, key in enumerate(keys):
