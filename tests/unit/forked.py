@@ -82,7 +82,7 @@ class Forked:
 def server() -> socket.socket:
     """Return the connection to this process's fork server.
 
-    Start the server on the first call; closing the connection stops it.
+    Start the server on the first call; closing the connection stops the server.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:

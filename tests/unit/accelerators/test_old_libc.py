@@ -12,15 +12,15 @@ import pytest
 from tests.places import ROOT
 
 NEWEST = (2, 17)
-"""The newest permitted glibc, of 2012: the first for aarch64, and that of CentOS 7."""
+"""The newest permitted glibc, 2.17 of 2012, is the first for aarch64, and the glibc of CentOS 7."""
 LIBRARIES = {
     "accelerators/hdf5": "build/libreprise_hdf5.so",
     "accelerators/sro": "build/libreprise_sro.so",
     "tuner/programs/witness": "reprise-witness.so",
 }
-"""The directories of libraries that jobs get in LD_PRELOAD, and the place where each library is built."""
+"""Source directories of the libraries that jobs get in LD_PRELOAD, each with the path of the built library in it."""
 TAKEN_BY_MUSL = {"libc.so.6", "libdl.so.2"}
-"""Library names that musl's loader serves itself; it ends the program if a library of another name is missing."""
+"""Library names that musl's loader serves itself; the loader ends the program if another needed library is missing."""
 
 
 def needs(library: Path) -> tuple[list[str], list[str]]:

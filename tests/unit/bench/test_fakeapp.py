@@ -22,7 +22,7 @@ LINE = re.compile(r"fakeapp: (\d+) reads of (\d+) bytes, checksum ([0-9a-f]{16})
 EXAMPLE = "the smaller one first, e.g. 100,500"
 
 Read = tuple[int, int, int]
-"""Lead, offset and size."""
+"""A read: the number of its lead (a point in the file around which reads occur), its offset and its size in bytes."""
 
 
 def call(*words: str, program: Sequence[str] = (str(PROGRAM),)) -> subprocess.CompletedProcess[str]:

@@ -19,7 +19,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 NUMBER = 8
 
 Run = tuple[int, int, int]
-"""Rank, offset and length."""
+"""A range of bytes in the file: the rank that accesses it, its offset and its length."""
 
 
 def call(*words: str, ranks: int = 0) -> subprocess.CompletedProcess[str]:

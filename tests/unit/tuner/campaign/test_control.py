@@ -245,7 +245,7 @@ class Listening(LineReport):
 def test_outside_its_hours_a_campaign_starts_nothing_and_gives_its_nodes_back(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The campaign's hours end after seven checks of the clock, and begin again after five pauses."""
+    """The clock leaves the campaign's hours after seven readings, and is in these hours again after five pauses."""
     times = [datetime(2026, 3, 2, 23)] * 7
     pauses: list[float] = []
     original = Coordinator.__init__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that trials of batch scripts, which cannot be steps of an allocation, are refused before anything is written."""
+"""Test that batch scripts are refused before anything is written if trials are steps in an allocation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test campaigns over batch scripts on this host, from the command line to the record."""
+"""Test campaigns that run batch scripts on this host, from the command line to the record."""
 
 from __future__ import annotations
 

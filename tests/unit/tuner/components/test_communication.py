@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the components for messages, non-blocking collectives and placement, on the installed Open MPI and UCX."""
+"""Test the components for messages, non-blocking collectives and placement, with the installed Open MPI and UCX."""
 
 from __future__ import annotations
 

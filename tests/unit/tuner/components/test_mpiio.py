@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that settings of the components romio and ompio are in effect for an open file, on the installed Open MPI."""
+"""Test that settings of the components romio and ompio are in effect for an open file, with the installed Open MPI."""
 
 from __future__ import annotations
 

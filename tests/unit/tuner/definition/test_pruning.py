@@ -72,7 +72,7 @@ def test_an_estimate_waits_for_a_few_trials() -> None:
 
 
 def repeated(*runs: tuple[float, ...]) -> list[Evaluation]:
-    """Return evaluations of the points 1, 2, etc.; `runs` has the run times of each point."""
+    """Return evaluations of points whose parameter a is 1, 2, etc.; `runs` has the run times of each point."""
     return [Evaluation({"a": number}, run) for number, of in enumerate(runs, 1) for run in of]
 
 

@@ -37,7 +37,7 @@ def ignore(_: object) -> None:
 
 
 def run(executor: Executor, trial: TrialPlan, directory: Path) -> TrialResult:
-    """Run a trial from its start to its end."""
+    """Run a trial to its end with an executor, and return the trial's result."""
     executor.start(Begun("t.1", trial, directory))
     while not (found := executor.poll(1.0)):
         pass

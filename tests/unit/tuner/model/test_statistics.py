@@ -72,7 +72,7 @@ def test_few_pairs_have_students_bounds_alone() -> None:
 
 
 def test_one_contrary_pair_of_six_leaves_the_gain_unproved() -> None:
-    """Student's lower bound alone would be above 3 %: five pairs that agree well do not outweigh a contrary sixth."""
+    """Student's lower bound alone would be above 3 %, although the sixth pair contradicts the other five."""
     ratios = [0.3, 0.3, 0.3, 0.3, 0.3, -0.01]
     assert measurement(ratios, "").low > 0.03
     assert paired_gain([1.0] * 6, [math.exp(-ratio) for ratio in ratios])[1] < 0

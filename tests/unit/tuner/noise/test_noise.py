@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test policies against noise: which points they repeat, and which point wins."""
+"""Test policies against noise: which points a policy repeats, and which point it chooses as the winner."""
 
 import re
 from typing import Any

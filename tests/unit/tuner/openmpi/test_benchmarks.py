@@ -42,7 +42,7 @@ printf '# Datatype: MPI_CHAR.\\n# Size       %s\\n' "$columns"
 for (( ; size <= last; size *= 2)); do printf '%-10d 1 0 %18s 100\\n' "$size" "$t"; done
 """
 
-# Called as `IMB-MPI1 -npmin N ... NAME`; the sizes come from the file `sizes`.
+# Called as `IMB-MPI1 -npmin N ... NAME`; reads the message sizes from the file `sizes` in the working directory.
 IMB_STUB = """#!/bin/bash
 t=10.25; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || t=20.50
 printf '#----\\n# Benchmarking %s \\n# #processes = %d \\n#----\\n' "${*: -1}" "$2"

@@ -121,7 +121,7 @@ def tables(
 
 
 def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
-    """Return the table's algorithm at the largest measured size up to `size`, or that of the built-in rules."""
+    """Return the algorithm at the table's largest size up to `size`, or the built-in rules' number if there is none."""
     shapes = table.get(name, {})
     rows = shapes.get(Shape(ranks, nodes), shapes.get(Shape(ranks), ()))
     below = [row for row in rows if row.size <= size]

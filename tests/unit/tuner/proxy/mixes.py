@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small mixes for tests."""
+"""Small mixes (the MPI calls of each rank of a program) for tests."""
 
 from __future__ import annotations
 

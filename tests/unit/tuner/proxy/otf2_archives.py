@@ -13,7 +13,7 @@ from otf2.enums import CollectiveOp, GroupType, Paradigm
 US = 1_000
 """Ticks of an archive's clock per microsecond."""
 Call = tuple[str, tuple[tuple[Any, ...], ...]]
-"""A function and the records within it; each record has the name of a method of the otf2 library, and its values.
+"""A function and the records within it; a record is the name of a method of the otf2 library and its arguments.
 
 A communicator is a number: 0 is the world, and the others are those in `comms`.
 """

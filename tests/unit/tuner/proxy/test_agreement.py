@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the agreement of a proxy with its application, without which the proxy is not used."""
+"""Test whether a proxy ranks settings as its application does; a proxy that does not is not used."""
 
 from __future__ import annotations
 

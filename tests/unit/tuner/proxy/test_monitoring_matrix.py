@@ -2,7 +2,7 @@
 """Test how the files that Open MPI's monitoring writes are read and compared.
 
 The files of tests/unit/data/monitoring are from a program on four ranks: one send of 800 bytes from rank 0 to 1, an
-allreduce of 800 bytes, a bcast of 80, a barrier.
+allreduce of 800 bytes, a bcast of 80 bytes, and a barrier.
 """
 
 from __future__ import annotations

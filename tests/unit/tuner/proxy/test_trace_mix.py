@@ -79,8 +79,8 @@ def test_counts_of_each_rank_are_kept(tmp_path: Path) -> None:
 
 
 def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
-    # A split into the communicators {1, 0} and {2}, both with number 3 in the trace; then an intercommunicator between
-    # these two groups, in whose definition each rank records the group to which it does not belong.
+    # The ranks are split into the communicators {1, 0} and {2}, which both have number 3 in the trace. Number 4 is an
+    # intercommunicator between these two groups; each rank records the group to which the rank does not belong.
     def rank(own: int) -> list[dict[str, Any]]:
         inside = (1, 0) if own < 2 else (2,)
         other = (2,) if own < 2 else (1, 0)

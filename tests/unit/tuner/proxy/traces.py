@@ -29,7 +29,7 @@ def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> di
 
 
 def write(directory: Path, *ranks: list[dict[str, Any]], cut: int = 0) -> Path:
-    """Write one trace file per rank, each truncated by its last `cut` bytes."""
+    """Write one trace file per rank, each without its last `cut` bytes."""
     for rank, events in enumerate(ranks):
         header = (format_.MAGIC, format_.TRACE_VERSION, format_.HEADER.size, len(KINDS), rank, len(ranks), 1, b"host")
         data = format_.HEADER.pack(*header) + b"".join(kind.encode().ljust(format_.NAME_BYTES, b"\0") for kind in KINDS)

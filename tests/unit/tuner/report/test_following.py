@@ -76,7 +76,7 @@ def test_without_a_terminal_a_line_is_printed_for_each_change(site: Site) -> Non
 
 
 def test_following_a_campaign_without_a_coordinator_ends_after_a_moment(site: Site) -> None:
-    """The command first waits for a moment, because a coordinator may just be starting."""
+    """The command first checks several times for a coordinator, because a coordinator may just be starting."""
     campaign = searched(site)
     looks: list[int] = []
     status, text = watched(campaign, looks.append)

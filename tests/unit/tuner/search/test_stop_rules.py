@@ -95,7 +95,7 @@ def test_a_search_that_moves_between_few_points_stops() -> None:
 
 
 def test_a_search_that_hardly_moves_stops() -> None:
-    """The points are numbered along one axis; neighbors are a hundredth of the axis apart."""
+    """A point is a number on one axis; neighboring numbers are a hundredth of the axis's length apart."""
     rule = {"rule": "distance", "least": 0.025, "window": 3}
     assert stops_after(rule, [1.0] * 7, [10, 50, 52, 53, 51, 50, 52]) == 5
 
