@@ -202,7 +202,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise AccessError(f"{target}: cannot be written there ({error.strerror})") from error
+        raise AccessError(f"{target}: cannot create a file in its directory ({error.strerror})") from error
     temporary = Path(name)
     try:
         yield temporary

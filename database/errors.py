@@ -77,11 +77,11 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return StorageError(f"{path}: reading or writing failed ({said}): check the disk and the kernel's log")
         case sqlite3.SQLITE_CONSTRAINT:
             return InvalidValueError(
-                f"{path}: refused a row ({said}): this is a defect of the caller; nothing was written"
+                f"{path}: refused a row ({said}); nothing was written: please report this defect of Reprise"
             )
         case None:
             return InvalidValueError(
-                f"{path}: refused a value ({said}): this is a defect of the caller; nothing was written"
+                f"{path}: refused a value ({said}); nothing was written: please report this defect of Reprise"
             )
         case _:
             return DatabaseError(f"{path}: cannot be used ({said}): run `reprise db check`")

@@ -145,7 +145,7 @@ def _encoded(encoder: json.JSONEncoder, value: Any, where: str) -> str:
         return encoder.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError(
-            f"{where}: cannot be stored as JSON ({error}): this is a defect of the caller"
+            f"{where}: cannot be stored as JSON ({error}): please report this defect of Reprise"
         ) from error
 
 

@@ -202,7 +202,7 @@ def _translated(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise CorruptedError(f"{path}: is damaged (text that is not UTF-8): restore it from a backup") from error
     except (UnicodeEncodeError, OverflowError) as error:
-        raise InvalidValueError(f"{path}: refused a value ({error}): this is a defect of the caller") from error
+        raise InvalidValueError(f"{path}: refused a value ({error}): please report this defect of Reprise") from error
 
 
 def size_on_disk(path: Path) -> int:

@@ -294,7 +294,7 @@ def add_up(const double[::1] start, list tables, list codes):
 
 cdef _point(Table *table, const double[::1] values, const int32_t[::1] codes, Py_ssize_t rows):
     if codes.shape[0] < rows:
-        raise ValueError(f"codes of {codes.shape[0]} rows, of {rows}")
+        raise ValueError(f"codes for {codes.shape[0]} rows, but {rows} rows are needed")
     table.size = values.shape[0]
     table.values = &values[0] if table.size else NULL
     table.codes = &codes[0]

@@ -48,7 +48,7 @@ def show_understood(out: Console, script: str, parts: Sequence[Understood], unre
     """Print each value that was read from a script, with its line; `unread` describes the part that was not read."""
     if unread:
         _say(out, f"{unread}.\n")
-    _say(out, f"Understood of {script}:\n")
+    _say(out, f"Read from {script}:\n")
     table = plain_table(out)
     table.show_header = False
     for fold in ("", "", "", ""):

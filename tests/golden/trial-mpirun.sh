@@ -10,7 +10,7 @@
 
 cd /shared/campaigns/7/bcast_65536/0012 || exit 1
 
-# The first job of this trial runs it, even after a requeue; any other job of the same trial exits.
+# The job that creates the link `claimed` runs this trial, again after a requeue; any other job of the trial exits.
 if [ -n "${SLURM_JOB_ID:-}" ]; then
   ln -s "$SLURM_JOB_ID" claimed 2>/dev/null || [ "$(readlink claimed)" = "$SLURM_JOB_ID" ] ||
     { echo "job $(readlink claimed) ran this trial: remove result and claimed to run it again"; exit 0; }

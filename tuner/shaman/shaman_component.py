@@ -142,7 +142,7 @@ class _Conversion:
             result |= {"default": NOT_GIVEN[given.type], "unset": NOT_GIVEN[given.type]}
             self.notes.append(f"{key}: is optional: {NOT_GIVEN[given.type]!r} means that it is not set")
         elif given.default is None:
-            raise TunerError(f"component {self.name}: {key}: has no default, with which trials are compared: add it")
+            raise TunerError(f"component {self.name}: {key}: has no default; trials are compared with it: add one")
         else:
             result["default"] = _cast(given.default, given.type)
         if via == "environment" and (given.flag or given.suffix):
@@ -155,7 +155,9 @@ class _Conversion:
         ways = {"environment": given.env_var, "command": given.cmd_var, "option": given.cli_var}
         chosen = [way for way, wanted in ways.items() if wanted and str(wanted).lower() not in ("false", "no")]
         if not chosen:
-            self.notes.append(f"{key}: none of env_var, cmd_var and cli_var is set, so that it has no effect: left out")
+            self.notes.append(
+                f"{key}: none of env_var, cmd_var and cli_var is set, so the parameter has no effect: left out"
+            )
             return ""
         if len(chosen) > 1:
             self.notes.append(f"{key}: SHAMan sets it in {len(chosen)} ways, but Reprise sets it only as {chosen[0]}")

@@ -91,7 +91,7 @@ def write(
 ) -> Path:
     """Write the campaign file of one class of jobs. Raises MatcherError if the file exists or cannot be written."""
     path = directory / f"{rank:02}-{_name(one.user, one.application, one.nodes)}.yaml"
-    open_ones = "".join(f"# Name {one}\n" for one in missing(content, component))
+    open_ones = "".join(f"# To be filled in: {one}\n" for one in missing(content, component))
     text = _HEAD + open_ones + yaml.safe_dump(dict(content), sort_keys=False)
     try:
         directory.mkdir(parents=True, exist_ok=True)

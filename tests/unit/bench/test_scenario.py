@@ -49,9 +49,9 @@ def test_the_thesis_users_draw_as_many_jobs_as_in_the_thesis() -> None:
     profiles = [(one.draws, one.jobs, one.tuned) for one in THESIS.profiles.values()]
     assert profiles == list(PROFILES.values())
     plans = [plan(THESIS, seed, OPERATIONS) for seed in range(40)]
-    assert 370 < sum(len(one.jobs) for one in plans) / 40 < 400, "366 there"
-    assert 110 < sum(len(one.tuned) for one in plans) / 40 < 135, "124 there"
-    assert 38 < sum(len({job.application for job in one.jobs}) for one in plans) / 40 < 44, "41 there"
+    assert 370 < sum(len(one.jobs) for one in plans) / 40 < 400, "366 in the thesis"
+    assert 110 < sum(len(one.tuned) for one in plans) / 40 < 135, "124 in the thesis"
+    assert 38 < sum(len({job.application for job in one.jobs}) for one in plans) / 40 < 44, "41 in the thesis"
 
 
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)

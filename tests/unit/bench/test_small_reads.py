@@ -87,7 +87,7 @@ def test_without_the_library_nothing_is_measured(monkeypatch: pytest.MonkeyPatch
 def test_a_file_that_stays_in_memory_is_not_accepted_as_cold() -> None:
     directory = Path("/dev/shm")
     if not directory.is_dir():
-        pytest.skip("no tmpfs here")
+        pytest.skip("this machine has no tmpfs")
     path = directory / "reprise-test-warm"
     path.write_bytes(bytes(1 << 20))
     try:

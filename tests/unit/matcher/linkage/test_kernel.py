@@ -27,7 +27,7 @@ def test_a_row_with_a_wrong_code_gets_nothing() -> None:
 
 
 def test_fewer_codes_than_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="codes of 1 rows, of 2"):
+    with pytest.raises(ValueError, match="codes for 1 rows, but 2 rows are needed"):
         kernel.add_up(np.zeros(2), [np.ones(1)], [codes(0)])
 
 

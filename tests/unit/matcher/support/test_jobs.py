@@ -584,7 +584,7 @@ def test_a_campaign_with_an_unknown_script_is_valid_and_has_a_placeholder(site: 
     )
     [only] = json.loads(done.stdout)["classes"]
     path = Path(only["campaign"])
-    assert "# Name application.script: the batch script\n" in path.read_text()
+    assert "# To be filled in: application.script: the batch script\n" in path.read_text()
     found = load_campaign(path)
     assert found.application is not None and str(found.application.script) == campaign_proposal.PLACEHOLDER
 

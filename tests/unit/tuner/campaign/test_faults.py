@@ -70,7 +70,7 @@ def test_a_campaign_of_jobs_runs_each_trial_once(site: Site, slurm: FakeSlurm) -
     assert run(site, campaign, slurm)
     all_is_well(site, campaign, slurm)
     assert len(slurm.jobs()) == TRIALS + 1
-    assert {trial.nodes for trial in site.trials(campaign)} == {2}, "as Slurm says"
+    assert {trial.nodes for trial in site.trials(campaign)} == {2}, "the number of nodes that Slurm reports"
 
 
 @pytest.mark.parametrize("what", ["refuse", "garbage", "swallow"])
