@@ -32,7 +32,7 @@ def gains(
 ) -> dict[str, Gain]:
     """Return the gain of each setting. In each round, the default and all settings run once, in random order.
 
-    `run` runs a setting and returns the run time in seconds. `rounds` must be 2 or more.
+    `run` runs the program with a setting and returns the run time in seconds. `rounds` must be 2 or more.
     """
     variants: dict[str, Environment] = {DEFAULT: {}, **settings}
     times: dict[str, list[float]] = {name: [] for name in variants}

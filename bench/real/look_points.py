@@ -84,7 +84,7 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     space = tried_space(read(definition, {}))
     if not space:
         raise NotHereError("has no parameter that jobs can use")
-    # without `verify`, because the witness that verifies settings would take time
+    # `verify` is left out, because the witness, which verifies settings, would add to the run time
     unverified = {key: value for key, value in definition.items() if key != "verify"}
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 
@@ -130,7 +130,7 @@ def _changed(point: Parametrization, default: Parametrization) -> Parametrizatio
 
 
 def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
-    """Return the variables and files of a job for a point. Raises NotHereError if other changes are needed too."""
+    """Return a job's variables and files for a point. Raises NotHereError if the script must be changed, too."""
     plan = ingredient.add(TrialPlan([], 1, 1, script=""), point)
     if plan.options or plan.directives or plan.script:
         raise NotHereError("needs options or lines of the batch script")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive search for gains (the look), which measures each setting alone. Runs and the clock are parameters.
+"""The exhaustive search for gains (the look), which measures each setting alone; `run` and `clock` are parameters.
 
 `bench.real` compares the gains that a look finds with a profile's verdicts and with the gains that users get.
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark that attacks a real daemon to measure the harm to other users, and stored secrets (`make bench-trust`)."""
+"""Benchmark that attacks a real daemon, and counts harm to other users and secrets stored (`make bench-trust`)."""

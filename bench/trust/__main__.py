@@ -21,7 +21,8 @@ requests |
 | `secrets_stored` | number of forms of secrets, out of at least 120, that are found in the daemon's files |
 | `false_masks` | share of options that are masked but contain no secret, in a folder of scripts (`--scripts`) |
 
-Needs root, because daemons, sockets and users are real. The last line of output is a JSON object.
+Needs root, because the benchmark starts daemons, and processes with the uids of other users. The last line of output is
+a JSON object.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 
     python -m bench.trust.floods
 
-Run the benchmark as root, because the daemon and the processes of this host's other users are real. For `flood_lost`
-and `flood_p99_ms`, three users send FLOOD requests in total (requests of 246 KB, usual requests, and forged reports), a
-fourth user holds half-sent requests, and two honest users submit jobs meanwhile. `flood_lost` is the number of the
-honest users' 300 decisions that cannot be explained afterwards, and `flood_p99_ms` is the 99th percentile of the times
-of these decisions. `slow_victims_late` is the share of decisions on scripts of 12 KB that take longer than LATE_MS
-while two connections of another user send 30 KB requests in a loop. `rss_mib_full_disk` is the daemon's largest
+Run the benchmark as root, because it starts a daemon, and processes with the uids of this host's other users. For
+`flood_lost` and `flood_p99_ms`, three users send FLOOD requests in total (requests of 246 KB, usual requests, and
+forged reports), a fourth user holds half-sent requests, and two honest users submit jobs meanwhile. `flood_lost` is the
+number of the honest users' 300 decisions that cannot be explained afterwards, and `flood_p99_ms` is the 99th percentile
+of the times of these decisions. `slow_victims_late` is the share of decisions on scripts of 12 KB that take longer than
+LATE_MS while two connections of another user send 30 KB requests in a loop. `rss_mib_full_disk` is the daemon's largest
 resident memory if its disk is full and all the requests that one user may make in an hour arrive at once.
 `db_mib_per_uid_day` is how much one user's flood makes the database grow in a day.
 """
@@ -88,7 +88,7 @@ def _say(text: str) -> None:
 def _serving(place: Path, *wrapper: str) -> Iterator[Daemon]:
     daemon = Daemon(place)
     fill(daemon.database, _site(), random.Random(2), RECORDS)  # noqa: S311 - not used for security
-    daemon.spawn("nice", "-n", "-10", *wrapper)  # as the systemd unit does
+    daemon.spawn("nice", "-n", "-10", *wrapper)  # at the priority that the systemd unit gives the daemon
     try:
         daemon.wait_until_up()
         yield daemon
@@ -200,7 +200,7 @@ def _hours_worth() -> int:
 
 
 def _full_disk(place: Path) -> dict[str, float]:
-    """Send at once the requests that one user may make in an hour, from enough users that the daemon admits all."""
+    """Send as many requests at once as one user may make in an hour, from all users so that none is refused."""
     everybody = users()
     count = _hours_worth()
     with _serving(

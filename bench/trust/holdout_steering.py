@@ -3,7 +3,8 @@
 
 Each answer shows the attacker whether the attacker's own job would be held out. Before each job of the victim, the
 attacker sends requests until one of them gets the verdict that the attacker does not want the victim to get. If both
-users' jobs shared a block, in which the number of held-out jobs is fixed, this would steer the victim's share.
+users' jobs shared a block, in which the number of held-out jobs is fixed, the attacker's requests would change the
+victim's share.
 """
 
 from __future__ import annotations
@@ -56,5 +57,5 @@ def _job(alice: Speaker, slurmstepd: Speaker, number: int) -> str:
 
 
 def _is_over(alice: Speaker, slurmstepd: Speaker) -> bool:
-    """Run ten jobs; return whether the trial is over, so that only one in ten jobs is held out."""
+    """Run ten jobs; return whether at most two were held out, which shows that the user's trial is over."""
     return [_job(alice, slurmstepd, 5_000 + number) for number in range(10)].count("holdout") <= 2

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure whether false reports of ended jobs can quarantine a good record, shield a harmful one, or change a gain.
 
-Each liar requests a decision for a job similar to the victim's, then reports an end that did not happen. The report is
-sent in each way that the protocol allows: for the liar's own decision, in the victim's name, and in the form in which
-replicas forward reports.
+Each liar requests a decision for a job similar to the victim's, then reports the end of a job that never ran. The
+report is sent in each way that the protocol allows: for the liar's own decision, in the victim's name, and in the form
+in which replicas forward reports.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _script(name: str, data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
-    """Yield the name, the unmasked value, and whether it is masked, for each option and word of the program's command.
+    """Yield each option, or word of the program's command, as (name, unmasked value, whether the value gets masked).
 
     A value that comes from a masked variable is already masked in `job`.
     """

@@ -55,11 +55,11 @@ class Sender(Generic[T]):
             self.end()
 
     def is_done(self) -> bool:
-        """Return whether the process has ended."""
+        """Return whether `play` has ended."""
         return self._told.poll(0)
 
     def end(self) -> None:
-        """End the process."""
+        """Kill the process."""
         self._process.kill()
         self._process.join()
 

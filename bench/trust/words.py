@@ -3,8 +3,8 @@
 
 The attacker has every advantage: only one word of the record is unknown, and the attacker knows the rest of the record,
 the model and the matcher's code. If replies contain scores, the attacker uses these. If a reply has only the verdict,
-the attacker varies the rest of the job so that the verdict changes at a certain similarity of the word. With these
-thresholds, the attacker improves a guess letter by letter.
+the attacker varies the rest of the job so that the verdict changes at a certain similarity between the guess and the
+secret word. With several such thresholds, the attacker improves the guess letter by letter.
 """
 
 from __future__ import annotations

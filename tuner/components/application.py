@@ -84,7 +84,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def _witness(directory: Path) -> str:
-    """Return the path of the library that records the hints in effect. Raise TunerError if it is not installed."""
+    """Return the path of the library that records the MPI-IO hints in effect. Raise TunerError if it is missing."""
     path = directory / witness.LIBRARY
     if not path.exists():
         raise TunerError(
@@ -214,12 +214,12 @@ class ApplicationComponent:
         return [str(libraries.file_of(name, self._preload_directory))]
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        """Return a trial's sample. Raise CampaignFailedError if the trial's hints were not in effect."""
+        """Return a trial's sample. Raise CampaignFailedError if the trial's MPI-IO hints were not in effect."""
         self.verify(output)
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
 
     def verify(self, output: TrialOutput) -> None:
-        """Raise CampaignFailedError if a trial's hints were not in effect."""
+        """Raise CampaignFailedError if a trial's MPI-IO hints were not in effect."""
         directory = output.directory
         if not self.description.verify or directory is None:
             return
@@ -230,7 +230,8 @@ class ApplicationComponent:
         problem = witness.objection(given, seen, by_program=by_program)
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
-        if not by_program:  # otherwise the program itself sets the hints
+        # By program, a library in the program passes the hints to MPI-IO, so the program overrides none of them.
+        if not by_program:
             self._remarks |= dict.fromkeys(witness.overridden(given, seen))
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
@@ -257,7 +258,7 @@ class ApplicationComponent:
         return dataclasses.replace(found, context={**found.context, **self.by_trials()}) if found else None
 
     def by_trials(self) -> dict[str, object]:
-        """Return the context that must be taken from the trials, since it is unknown until a job runs."""
+        """Return the part of the context that is unknown until a job runs, and therefore comes from the trials."""
         found: dict[str, object] = {}
         for name in (PROCESSORS, MEMORY):
             if name in self.description.context:

@@ -65,7 +65,8 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
 
 def check(definition: Mapping[str, Any]) -> ComponentFile:
     """Return the checked content of a component file. Raise TunerError with a one-line message if it is invalid."""
-    own = {key: value for key, value in definition.items() if key != "application"}  # without the workload
+    # The workload is not part of the component file.
+    own = {key: value for key, value in definition.items() if key != "application"}
     try:
         return ComponentFile.model_validate(own)
     except ValidationError as error:

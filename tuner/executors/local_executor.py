@@ -63,7 +63,7 @@ class LocalExecutor:
         """Start a trial as a process, and return None because there is no Slurm job."""
         plan, directory = trial.plan, trial.directory
         prepare(plan, directory)
-        if _is_script(plan):  # the script itself enforces the time limit
+        if _is_script(plan):  # the trial script itself enforces the plan's time limit
             argv = ["bash", str(TrialScript("local", Launcher("none")).write(plan, directory))]
             self._processes.start(trial.key, argv, host_environment(), directory, plan.timeout_s + MARGIN_S, "job.")
         else:

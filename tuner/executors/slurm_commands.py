@@ -24,7 +24,9 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # processes are stopped, but run times grow
+SUSPENDED = frozenset(
+    ("SUSPENDED", "STOPPED")
+)  # states in which a job's processes are stopped, while its run time continues to grow
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
@@ -50,7 +52,7 @@ LISTED = re.compile(
     r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
 )
 
-CLEARED_S = 120.0  # maximum seconds from the cancellation of a job to its end
+CLEARED_S = 120.0  # maximum time in seconds to wait for the end of cancelled jobs
 CANCEL_AGAIN_S = 30.0
 
 # Messages that srun prints if slurmctld does not answer, and that of mpirun, which starts its daemons with srun.

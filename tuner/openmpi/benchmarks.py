@@ -27,8 +27,10 @@ from reprise.tuner.openmpi.catalogue import takes_data, tells_sizes
 from reprise.tuner.openmpi.collectives_settings import Settings
 
 OWN = "reprise-collbench"
-SIZES_FILE = "sizes"  # input file of IMB, in the trial's directory, in which the trial runs
-ROUND = 64  # maximum number of calls per run: if a call ends a run early, the other calls lose only minutes
+SIZES_FILE = "sizes"  # name of IMB's input file, which lists the sizes; it is in the trial's directory
+# Maximum number of calls that one run measures. If a call ends its run early, only this run's measurements of other
+# calls are lost, which is a loss of minutes.
+ROUND = 64
 US = 1e-6
 GIB = 2**30
 
@@ -60,7 +62,7 @@ class Benchmark(Protocol):
         """Return whether a run that measures `earlier` can continue with `later`, the campaign's next call."""
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
-        """Return the command that measures all or some calls of a round on `ranks` ranks."""
+        """Return the command that measures some calls of one round (see `rounds`) on `ranks` ranks."""
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
         """Return the samples of a call in the output: the slowest rank's mean over the repetitions, in seconds.
@@ -118,8 +120,8 @@ def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
 def _continues(benchmark: Benchmark, earlier: Call, later: Call) -> bool:
     """Return whether one run can measure both calls.
 
-    If rules do not distinguish a collective's sizes, a run has one setting for all of them, so it measures only one
-    size.
+    If rules do not distinguish a collective's sizes, one rule applies to all sizes in a run, so the run measures only
+    one size.
     """
     conflict = earlier.collective == later.collective and not tells_sizes(later.collective)
     return not conflict and benchmark.joins(earlier, later)
@@ -149,8 +151,8 @@ class Own:
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
         """Return the samples of a call.
 
-        If the run ended during this call in its second pass or later, return no sample: a setting that hangs
-        occasionally must not win.
+        A run measures all its calls in each of several passes. If the run ended during this call in the second pass or
+        later, return no sample, since a setting that hangs occasionally must not win.
         """
         found: list[Sample] = []
         lines = list(_objects(stdout))
@@ -166,7 +168,7 @@ class Own:
             except (ValueError, KeyError, TypeError):
                 continue
             if later and found:
-                found.pop()  # the later line includes all earlier passes
+                found.pop()  # the line of a later pass includes the results of all earlier passes
             found.append(Sample(value, batches, given_up=given_up))
         return [] if _ended_in(lines) == _name(call.collective, call.size) else found
 
@@ -212,8 +214,9 @@ OSU_SLOWEST = 2  # index, among the columns of times, of the slowest rank's time
 class OSU:
     """The OSU micro-benchmarks: one program per collective, which doubles the size from measurement to measurement.
 
-    Sizes have the meaning that `Settings` describes. `-i` and `-x` apply to all sizes; without `-i`, OSU makes 1000
-    calls, or 100 for large sizes. The memory limit (`-M`) is not set, since 7.4 has no such option.
+    Sizes have the meaning that `Settings` describes. The numbers of repetitions (`-i`) and warm-up calls (`-x`) apply
+    to all sizes; without `-i`, OSU makes 1000 calls, or 100 for large sizes. The memory limit (`-M`) is not set, since
+    7.4 has no such option.
     """
 
     programs: Mapping[str, Path]
@@ -267,7 +270,7 @@ class IMB:
     """`IMB-MPI1` of the Intel MPI Benchmarks, which reads any sizes from a file and uses them for all its benchmarks.
 
     Sizes have the meaning that `Settings` describes. IMB has its own warm-up, and makes fewer repetitions if a
-    measurement would exceed `-time`.
+    measurement would take longer than the seconds given by `-time`.
     """
 
     program: Path

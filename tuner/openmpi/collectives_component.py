@@ -3,7 +3,7 @@
 
 A trial gets its parametrization through a rules file, as jobs do later. Open MPI's variables that force an algorithm
 are not used, since they pass the fan-out differently, so that a trial would not measure what jobs get. The default is
-measured without a rules file and without the variables that enable it.
+measured without a rules file and without the variables that enable rules files.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class CollectivesComponent:
         return [one for one in found if one]
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """Return, as text, the violations of performance guidelines that remain with the settings that jobs will get.
+        """Return, as text, the performance guidelines that the settings for jobs still violate.
 
         A problem without a published rule keeps its default.
         """
@@ -248,7 +248,7 @@ class CollectivesComponent:
         rows: dict[str, list[Row]] = {}
         for cell in self._cells.values():
             if cell.layout == layout:
-                # Sizes without a winner are included, since each ends the rule of the next smaller size.
+                # Sizes without a winner are included, since the rule of the next smaller size must end at each of them.
                 chosen = winners.get(cell.problem.key, cell.problem.default)
                 one_rule = CATALOGUE[cell.collective].one_rule
                 if not (one_rule and cell.collective in rows):
@@ -314,7 +314,7 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """Assign a cell to its benchmark run, and to the model that all sizes and layouts of its collective share."""
+        """Return the cell with its benchmark run, and with the model that its collective's sizes and layouts share."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)

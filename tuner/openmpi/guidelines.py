@@ -38,7 +38,7 @@ class PartSize(Enum):
 
 @dataclass(frozen=True)
 class Guideline:
-    """The guideline that `collective` takes no longer than its `parts` one after another, at corresponding sizes."""
+    """The guideline that `collective` takes no longer than its `parts` one after another, each at its own size."""
 
     collective: str
     parts: Sequence[tuple[str, PartSize]]

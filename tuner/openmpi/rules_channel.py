@@ -45,7 +45,7 @@ class RulesChannel:
     def installed(cls, config: Config) -> RulesChannel:
         """Return the channel of the installed Open MPI.
 
-        Raise TunerError if no rules file could be published.
+        Raise TunerError if no rules file can be published for the configured releases.
         """
         mpi = describe(config.openmpi.ompi_info)
         check_releases(mpi, config.openmpi.releases)

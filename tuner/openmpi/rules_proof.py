@@ -61,9 +61,9 @@ class Proof:
 def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run: Runner, directory: Path) -> Proof:
     """Prove that the file `text` (`rules` in this form) is in effect for jobs of `ranks` tasks.
 
-    `plan` launches the probe in the environment that jobs get. The calls to probe are appended to its arguments, and
-    `{rules}` in its environment is replaced by the file's path. Raise TunerError if a call is not decided as the file
-    says, if the file decides no call of such jobs, or if the form is JSON, which cannot be proved.
+    `plan` launches the probe in the environment that jobs get. The calls to probe are appended to the plan's arguments,
+    and `{rules}` in the plan's environment is replaced by the file's path. Raise TunerError if a call is not decided as
+    the file says, if the file decides no call of such jobs, or if the form is JSON, which cannot be proved.
     """
     if form is Form.JSON:
         raise TunerError("a rules file in JSON cannot be proved: Open MPI skips rules that it cannot carry out")

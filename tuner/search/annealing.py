@@ -65,8 +65,8 @@ class AnnealingSearch(OpenedSearch):
     """A search that proposes random neighbors of its current point.
 
     The search starts at the best of the initial points. A point that was evaluated although the search did not propose
-    it is treated like a proposed point. The search never moves to a point that failed. A point that was stopped early
-    is judged by its bound.
+    it is treated like a proposed point. The search never moves to a point that failed. A point whose evaluation was
+    stopped early counts with its lower bound.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class AnnealingSearch(OpenedSearch):
             self._step, self.restarts = 0, self.restarts + 1
 
     def _value(self, key: Key) -> float:
-        """Return the mean of a point's values, or its bound; infinity if the point has only failures."""
+        """Return the mean of a point's values, or its lower bound if it has none; infinity if it has only failures."""
         seen = self._told.observations[key]
         known = seen.bound if seen.mean is None else seen.mean
         return math.inf if known is None else known

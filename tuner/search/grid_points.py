@@ -13,7 +13,7 @@ from reprise.tuner.search.search_method import Key
 
 LISTED = 200_000  # maximum number of grid points to list; that many need some 100 MB, and seconds in a model
 WALKS = 20  # number of attempts to find a free point by random walks
-MISSES = 1_000  # after this many consecutive draws without a new point, the rest follows in grid order
+MISSES = 1_000  # after this many consecutive draws without a new point, the remaining points follow in grid order
 
 
 def size(space: Space) -> int:
@@ -136,7 +136,7 @@ def _nearest(parameter: Parameter, value: Value) -> int:
 
 
 def _steps(parameter: Parameter, index: int) -> list[int]:
-    """Return the indexes that are one step from `index`."""
+    """Return the indexes of an axis that are one step from `index`; any two categories are one step apart."""
     if parameter.kind == "category":
         return [other for other in range(len(parameter.values)) if other != index]
     return [other for other in (index - 1, index + 1) if 0 <= other < len(parameter.values)]

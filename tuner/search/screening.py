@@ -29,9 +29,9 @@ class ScreeningSearch(OpenedSearch):
     """A search that tries each value of each axis alone, then combines the values that helped.
 
     After the single changes, which alternate between the axes, the search proposes the combination of all changes that
-    helped, and then this combination without one of the changes. Then it proposes the neighbors of the best point, and
-    finally the remaining points in random order. A single change is made to the first observed point, which is a
-    campaign's default (moved to the grid), or to the grid's first point if nothing was observed.
+    helped, and then, for each of these changes, the combination without it. Then it proposes the neighbors of the best
+    point, and finally the remaining points in random order. A single change is made to the first observed point, which
+    is a campaign's default (moved to the grid), or to the grid's first point if nothing was observed.
     """
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
@@ -88,7 +88,7 @@ class ScreeningSearch(OpenedSearch):
         return {name: value for name, (_, value) in ranked}
 
     def _limit(self) -> float:
-        """Return the value below which a single run counts as better than the base.
+        """Return the value below which a single change counts as better than the base, without any change.
 
         Most settings change nothing, so the runs of single changes show the noise. The limit lies 1.3 pseudo standard
         errors below the center of the runs that changed nothing (Lenth 1989, for unreplicated factorials). With normal

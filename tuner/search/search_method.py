@@ -12,7 +12,7 @@ from typing import Protocol
 
 from reprise.tuner.model.space import Parametrization, Space, Value
 
-Key = tuple[Value, ...]  # Space.key
+Key = tuple[Value, ...]  # identifies a canonical point; made by Space.key
 
 
 class Search(Protocol):

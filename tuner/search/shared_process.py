@@ -103,9 +103,10 @@ class SharedSearch(GaussianProcessSearch):
         return encode(self._space, [self._common(point) for point in points])
 
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
-        """Return the model of all problems' observations, and its lowest mean at a measured point of this problem.
+        """Return the model of all problems' observations, and the lowest mean that it predicts for a measured point.
 
-        The model predicts for this problem's context.
+        The model is restricted to predictions for this problem's context, and only this problem's points count as
+        measured.
         """
         rows = self._rows(pending)
         contexts = _Contexts([*rows.contexts, self._context])

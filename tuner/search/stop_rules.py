@@ -146,7 +146,7 @@ class Reference(Section):
 
 
 class Improvement(Section):
-    """Rule: stop when the last points improved too little."""
+    """Rule: stop when the last points improved the best, mean or median value too little."""
 
     rule: Literal["improvement"]
     of: Literal["best", "mean", "median"] = Field("best", description="statistic of all points so far")
@@ -157,7 +157,7 @@ class Improvement(Section):
     )
 
     def reached(self, progress: Progress) -> str:
-        """Return the reason to stop; empty if the last points improved enough."""
+        """Return the reason to stop; empty if the last points improved the value enough."""
         if len(progress.values) <= self.after + self.window:
             return ""
         if improvement(progress.values, self.window, STATISTICS[self.of]) >= self.least:
@@ -166,14 +166,14 @@ class Improvement(Section):
 
 
 class Count(Section):
-    """Rule: stop when the last trials were of too few distinct points."""
+    """Rule: stop when the last trials evaluated too few distinct points."""
 
     rule: Literal["count"]
     least: int = Field(2, ge=1, description="number of distinct points below which to stop")
     window: int = Field(15, ge=1, description="number of last trials to check, including repeated ones")
 
     def reached(self, progress: Progress) -> str:
-        """Return the reason to stop; empty if there were enough distinct points."""
+        """Return the reason to stop; empty if the last trials evaluated enough distinct points."""
         lately = progress.history[-self.window :]
         if len(lately) < self.window or len({progress.space.key(ended.point) for ended in lately}) >= self.least:
             return ""

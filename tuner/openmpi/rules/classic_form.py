@@ -33,7 +33,9 @@ from reprise.tuner.openmpi.rules.rules_model import (
 from reprise.tuner.openmpi.rules.scan import EndError, Scan, to_int
 
 T = TypeVar("T")
-MANY = 1_000_000  # above this number of items (about 40 bytes each), an error message mentions the memory
+# If a truncated file states more items than this for a list, the error message mentions that each task allocates memory
+# for all items first (about 40 bytes each).
+MANY = 1_000_000
 
 
 class DroppedError(ValueError):
@@ -139,7 +141,7 @@ class _Reader:
         return found
 
     def more(self) -> bool:
-        """Return whether the file has another number."""
+        """Return whether the file has another number, without consuming it."""
         at = self.scan.at
         try:
             self.scan.number()
@@ -211,8 +213,8 @@ def read(data: bytes, dialect: Dialect) -> Rules:
 def _rules(entries: Sequence[NodeEntry], dialect: Dialect) -> Iterator[CommRule]:
     """Yield the rules of a collective.
 
-    Ranges of numbers of nodes do not overlap. If the range that includes a communicator has no rule for it, no other
-    range applies.
+    Ranges of numbers of nodes do not overlap. If the range that includes a communicator's number of nodes has no rule
+    for its number of ranks, the built-in rules decide.
     """
     if not dialect.nodes:
         comms = entries[0].comms
@@ -240,9 +242,9 @@ def _comm_rules(
 def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> list[Range]:
     """Return the ranges of the entries' `keys`, each from one key up to the next.
 
-    Open MPI stops at the first key that exceeds the actual number, even if the keys are unsorted, and uses the previous
-    key. `first`: start of the first range regardless of its key, for releases that use the first entry if all keys are
-    too large.
+    Open MPI stops at the first key that exceeds the communicator's number of ranks or nodes, even if the keys are
+    unsorted, and uses the previous key. `first`: start of the first range regardless of its key, for releases that use
+    the first entry if all keys are too large.
     """
     if limit == RANKS_MAX:
         keys = [to_int(key) for key in keys]

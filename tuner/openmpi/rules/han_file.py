@@ -59,7 +59,7 @@ HanRules: TypeAlias = Mapping[tuple[str, str], Sequence[HanEntry]]
 def decide(rules: HanRules, collective: str, level: str, ranks: int, size: int) -> HanRow | None:
     """Return the row for a call with `size` bytes from each of `ranks` ranks on this level.
 
-    Return None if MCA parameters decide.
+    Return None if the file has no row for the call, so that MCA parameters decide.
     """
     entries = rules.get((collective, level), ())
     entry = next((entry for entry in reversed(entries) if entry.ranks <= ranks), None)

@@ -83,6 +83,7 @@ def _integer(parent: Value, name: str, where: str, missing: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.startswith(INFINITE):
-        # As a size_t, -1 is the largest value. A communicator's size is an int, so a maximum of "inf" matches nothing.
+        # Open MPI stores "inf" as -1. A message size is a size_t, in which -1 is the largest value. A communicator's
+        # size is an int, so a maximum of "inf" remains -1 and matches nothing.
         return -1
     raise DroppedError(f'{where}: {name} is neither an integer nor "inf"')

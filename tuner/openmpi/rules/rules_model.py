@@ -137,7 +137,8 @@ def _communicators(comms: Sequence[CommRule]) -> Iterator[tuple[int, int]]:
     The number of ranks is at least the number of nodes.
     """
     all_nodes = {max(edge, 1) for edge in _edges(comm.nodes for comm in comms)}
-    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}  # one rank alone uses no rules
+    # A communicator of one rank uses no rules, so communicators of two ranks are always included.
+    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}
     if any(comm.spread != "any" for comm in comms):
         all_nodes |= {1, 2} | all_ranks
         all_ranks |= all_nodes | {edge + 1 for edge in all_ranks}

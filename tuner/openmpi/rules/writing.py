@@ -26,11 +26,11 @@ from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MA
 class Form(Enum):
     """Forms of rules files."""
 
-    CLASSIC = "classic"  # for 4.1 and 5.0; 6 would apply the entries to other communicators
+    CLASSIC = "classic"  # for Open MPI 4.1 and 5.0; in 6, the entries would apply to other communicators
     REQUESTS = "classic, with numbers of requests"  # for releases of 4.1 from 4.1.8 on, and of 5.0 from 5.0.7 on
     PORTABLE = "classic, with the same meaning in all releases"
-    JSON = "JSON"  # 6
-    NODES = "with a level of nodes"  # builds of Bull and Eviden
+    JSON = "JSON"  # for Open MPI 6
+    NODES = "with a level of nodes"  # for builds of Bull and Eviden
 
     @property
     def families(self) -> Sequence[Family]:

@@ -5,13 +5,13 @@
 // Each repetition times only the collective and is followed by a barrier. A rank's time is its mean over the
 // repetitions. Rank 0 prints the mean, the minimum and the maximum over the ranks as one line of JSON. The line also
 // has the slowest rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times
-// are in seconds. Settings are judged by max_s, because an application waits for its slowest rank.
+// are in seconds. Campaigns judge settings by the maximum, max_s, because an application waits for its slowest rank.
 //
 // With --passes N, the calls of each measurement are divided among N passes through all measurements, so that a short
 // disturbance affects a small part of many measurements, and not all of one measurement. In each pass, a line is
-// printed for each measurement, which covers its calls so far. A line is also printed before each pass except the
-// first. If a run ends early, the measurements without a line after the start of the last pass show where the run
-// ended.
+// printed for each measurement, with the results of all its calls so far. A line is also printed before each pass
+// except the first. If a run ends early, the measurements without a line after the start of the last pass show where
+// the run ended.
 //
 // With --max-seconds, a measurement that would take longer uses fewer repetitions. A measurement with a limit in
 // seconds (COLLECTIVE:BYTES:SECONDS) is given up if even the fastest of its first calls exceeds the limit, or if its
@@ -35,7 +35,7 @@ enum {
     REPETITIONS_MAX = 10000000,
     PASSES_MAX = 1000,
     SECONDS_MAX = 86400,
-    TRIAL_CALLS = 3, // calls before a measurement with a limit; the first call may have to connect
+    TRIAL_CALLS = 3, // timed before a measurement with a limit; several, because the first call may have to connect
     FAR = 10,        // a call that takes more than this many times the limit ends the trial calls
 };
 

@@ -9,7 +9,7 @@
 
 enum mix_limits {
     MIX_VERSION = 1,
-    MIX_DEPTH_MAX = 64,    // levels of nested loops
+    MIX_DEPTH_MAX = 64,    // maximum depth of nested loops
     MIX_SLOTS_MAX = 65536, // requests of a rank that are pending at the same time
     MIX_COMMS_MAX = 16384, // Open MPI has only about 2^15 ids for communicators
     MIX_RANKS_MAX = 1 << 20,

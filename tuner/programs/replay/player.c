@@ -61,7 +61,7 @@ static void needs(const struct mix *mix, const struct mix_step *step, int64_t *s
     case MIX_COMPUTE:
     case MIX_KINDS:
         break;
-    default: // receives, bcast, and reductions of a whole message
+    default: // receives, bcast, and reductions whose result is a whole message
         *send = *receive = bytes;
     }
 }

@@ -282,7 +282,8 @@ bool Convergence::received_through(const llvm::CallBase &call, bool compared)
     }
     if (!callees.empty())
         return false;
-    for (const llvm::Value *argument : call.args()) { // of functions such as sqrt(), fabs() and fmax()
+    // The result of a library function, such as sqrt(), fabs() or fmax(), depends on its arguments.
+    for (const llvm::Value *argument : call.args()) {
         if (argument->getType()->isFloatingPointTy() && received(argument, compared))
             return true;
     }

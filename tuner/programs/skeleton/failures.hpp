@@ -11,8 +11,9 @@ namespace skeleton
 // Declare that MPI_Abort() does not return, so that LLVM treats the code after calls to it as dead.
 void mark_aborts(llvm::Module &module);
 
-// Replace each branch of which one side leads to a failure by a call to reprise.check() with that side's condition, and
-// continue on the other side. If the check is kept, only the failure's message is lost.
+// If one side of a branch leads to a failure, replace the branch by a call to reprise.check() with the condition for
+// that side, and continue on the other side. If the skeleton keeps this check, it still ends on failure, but without
+// the application's message.
 void branches_to_checks(llvm::Module &module);
 
 // Replace the checks that were kept by branches that end the program with a message, and remove the declaration of

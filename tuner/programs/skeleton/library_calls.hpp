@@ -34,8 +34,8 @@ struct LibraryCall {
     const char *state; // name of hidden state that calls with the same name share, or null
 };
 
-// Return the table entry of the called function, never null. A function that is not listed is Unknown, unless its
-// attributes say more.
+// Return the entry that describes the called function's effects, never null. A function that the table does not list is
+// Unknown, unless LLVM's attributes or a stream argument such as std::cout show that it has fewer effects.
 const LibraryCall *library_call(const llvm::CallBase &call);
 
 // Return whether a function reads, writes or returns the memory that the argument at `index` points to.

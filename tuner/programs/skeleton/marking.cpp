@@ -131,8 +131,8 @@ void Marking::block(llvm::BasicBlock *block)
         return;
     for (Instruction *branch : control.deciding(block))
         keep(branch);
-    // Without its exit(1), a program that calls MPI_Finalize() and then exit(1) would continue with the code that
-    // follows.
+    // A program may call MPI_Finalize() and then exit(1). If exit(1) were removed, the skeleton would continue with the
+    // code that follows.
     for (Instruction &instruction : *block) {
         auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
         if (library_function(call) && library_call(*call)->kind == Library::Ends)

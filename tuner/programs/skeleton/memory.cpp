@@ -201,7 +201,8 @@ bool Memory::may_write(const Writer &writer, unsigned object, const Reading &rea
     tags.Scope = tags.NoAlias = nullptr;
     const auto anywhere = llvm::LocationSize::beforeOrAfterPointer();
     llvm::MemoryLocation target(store.getPointerOperand(), anywhere, tags);
-    llvm::MemoryLocation wanted(store.getPointerOperand(), anywhere, reading.tags); // compares only types
+    // Both locations have the same address, so that LLVM can only compare the types in their tags.
+    llvm::MemoryLocation wanted(store.getPointerOperand(), anywhere, reading.tags);
     if (aliases.alias(target, wanted) == llvm::AliasResult::NoAlias)
         return false;
     if (!reading.range)

@@ -79,8 +79,8 @@ void Pointers::library(const llvm::CallBase &call)
         load(made, made);
 }
 
-// Follow a call of an unknown function. The function may store pointers to any memory that its arguments reach in any
-// other such memory, including that of its other calls.
+// Follow a call of an unknown function. Its calls are assumed to share memory: in any memory that the arguments of one
+// call reach, the function may store pointers to any memory that the arguments of any of its calls reach.
 void Pointers::unknown(const llvm::CallBase &call)
 {
     const llvm::Function *function = call.getCalledFunction();

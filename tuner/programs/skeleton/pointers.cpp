@@ -103,8 +103,8 @@ const llvm::SetVector<llvm::Function *> &Pointers::callbacks(const llvm::CallBas
     return found == handed.end() ? NOBODY : found->second;
 }
 
-// Targets that are neither functions nor memory of libraries are ignored, because they appear as targets only because
-// fields are not distinguished.
+// Targets that are neither functions nor memory of libraries are ignored: they cannot be called, and appear only
+// because the analysis does not distinguish the fields of a structure.
 bool Pointers::may_leave(const llvm::CallBase &call) const
 {
     if (call.getCalledFunction())

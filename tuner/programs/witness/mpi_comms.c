@@ -153,8 +153,8 @@ void comms_ask(MPI_Comm handle, struct comm *comm)
     *comm = (struct comm){.rank = rank, .size = size, .peers = peers, .is_inter = is_inter};
 }
 
-// Record a communicator. `parent` is the communicator that it was made from, or NULL if its creation was not observed
-// or if only its members took part in its creation.
+// Record a communicator. `parent` is the communicator that `handle` was made from. It is NULL if the creation of
+// `handle` was not observed, or if only the members of `handle` took part.
 static struct comm *take(MPI_Comm handle, struct comm *parent)
 {
     struct mpi_state *mpi = mpi_state();
@@ -202,7 +202,7 @@ struct comm *comms_known(MPI_Comm handle)
 
 void comms_made(struct comm *parent, MPI_Comm made)
 {
-    struct comm before = {0}; // a copy, because removing an entry moves others
+    struct comm before = {0}; // copy of *parent, because comms_forget may move the parent's entry
 
     know_constants();
     if (parent) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts MPI calls.
+// Counts MPI calls with their bytes and times, and numbers messages and collectives equally on all ranks.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
@@ -83,8 +83,8 @@ bool mpi_begin(void)
 }
 
 // Waits without a limit, because a thread that has begun to count a call must finish, and other threads hold the lock
-// only briefly. In a signal handler of the thread that holds the lock, this function would wait forever, so it fails;
-// as the interrupted thread may have changed only some of the counts, nothing more is counted.
+// only briefly. In a signal handler of the thread that holds the lock, this function would wait forever, so it returns
+// false. The interrupted thread may have updated only some of the counts, so counting is then switched off.
 bool mpi_lock(void)
 {
     for (int spins = 0; !try_lock(); spins += spins < SPINS) {
@@ -146,7 +146,8 @@ void call_collective(struct mpi_call *call, MPI_Comm handle, int root)
     call->family = FAMILY_COLLECTIVE;
     call_on(call, handle, root, TRACE_NONE);
     if (comm)
-        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0, and the lowest bits stay well mixed
+        // Setting bit 31 makes the key nonzero, and leaves the lowest bits, which select the samples, well mixed.
+        call->sample = mix(comm->id, comm->collectives++) | 1U << 31;
 }
 
 static uint64_t sum(const int *counts, MPI_Datatype type, const MPI_Datatype *types, int size, uint64_t *largest)

@@ -188,7 +188,7 @@ bool mpi_begin(void);
 void mpi_enter(struct mpi_call *call);
 void mpi_leave(struct mpi_call *call, int code);
 
-// Steps of the two functions above, for hand-written wrappers.
+// Parts of mpi_begin, mpi_enter and mpi_leave, for hand-written wrappers.
 bool mpi_lock(void); // fails in a signal handler of the thread that is counting
 void mpi_unlock(void);
 void mpi_record(const struct mpi_call *call); // record the event, if events are requested

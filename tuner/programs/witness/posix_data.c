@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrappers of functions that read and write files. Streams (FILE) call the kernel from inside libc, where their calls
-// cannot be intercepted. Instead, a call on a stream is counted if the stream's buffer has too little room, or too few
-// bytes, for it.
+// cannot be intercepted. Instead, a read from a stream is counted if the stream's buffer has too few bytes for the
+// read, and a write to a stream is counted if the buffer has too little room for the data.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdio.h>

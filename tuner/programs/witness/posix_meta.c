@@ -146,7 +146,8 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
     for (unsigned fd = first; witness && fd <= last && fd < DESCRIPTORS_MAX; fd++)
         access_forget((int)fd);
     __typeof__(&close_range) real = REAL(close_range);
-    return real ? real(first, last, flags) : (int)syscall(436, first, last, flags); // the same on all processors
+    // 436 is the number of close_range on all architectures.
+    return real ? real(first, last, flags) : (int)syscall(436, first, last, flags);
 }
 
 EXPORT void closefrom(int first)
