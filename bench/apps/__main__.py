@@ -46,7 +46,7 @@ QUICK = {"warmup": 5, "repetitions": 30, "max_seconds": 1}
 """Defaults that are written into the component's file. They are so small that the campaign takes only minutes."""
 
 Pair = tuple[Run, Run]
-"""Two runs: one without the rules file, then one with the file."""
+"""The run without the rules file, and the run with the file."""
 
 
 @dataclass(frozen=True)

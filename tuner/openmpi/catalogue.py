@@ -55,9 +55,9 @@ class Collective:
 
     `unsafe` are the algorithms that rules files for jobs must not contain, since jobs would get wrong results (seen
     with 4.1.4). Some combine contributions out of the ranks' order; the built-in rules check whether the operation
-    commutes, but a file does not. The other unsafe algorithms are all algorithms of gather and scatter: each rank looks
-    up a rule by the size of its send buffer, which is undefined for a root that gathers in place and for ranks that
-    only receive in a scatter, so ranks choose different algorithms for one call.
+    commutes, but a rule in a file has no such condition. The other unsafe algorithms are all algorithms of gather and
+    scatter: each rank looks up a rule by the size of its send buffer, which is undefined for a root that gathers in
+    place and for ranks that only receive in a scatter, so ranks choose different algorithms for one call.
 
     `one_rule`: a file for jobs must have only one rule, for all sizes. Open MPI compares either no size (alltoallv), or
     a size that each rank derives from its own datatype, so that the ranks of one call may find different rules

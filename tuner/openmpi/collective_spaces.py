@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search space of one collective at one message size: algorithm, segment size, fan-out (Sartori 2024, table 2.1).
 
-With the default lists, a space has 200 points for each algorithm id (including 0), as many as the published spaces.
+With the default segment sizes and fan-outs, a space has 200 points for each algorithm id (including 0), as many as the
+published spaces.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class CollectivesComponent:
         return self.publish_with((), comparisons, run, artifacts)
 
     def check_earlier(self, earlier: Sequence[Published]) -> None:
-        """Raise TunerError if the rules of an earlier campaign cannot be taken over."""
+        """Raise TunerError if an earlier campaign's rules cannot be copied into the new rules files."""
         for layout in self.settings.layouts:
             self._standing(layout, earlier)
 
@@ -342,7 +342,7 @@ class CollectivesComponent:
         )
 
     def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
-        """Return the placement if it is not the default and matters, which requires several tasks per node."""
+        """Return the placement, or nothing if it is the default or if no layout has several tasks per node."""
         chosen = self.settings.placement
         return {"placement": chosen} if chosen != "core" and any(one.tasks_per_node > 1 for one in layouts) else {}
 

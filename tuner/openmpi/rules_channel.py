@@ -18,7 +18,8 @@ PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
 
-# A job that sets one of these variables gets no rules file, since its user made a choice, perhaps in a parameter file.
+# A job that sets one of these variables gets no rules file: its user has chosen settings of collectives, either in the
+# variable itself or, with `mca_base_*`, in a parameter file that the variable names.
 CONFLICTS = (
     "OMPI_MCA_coll",
     "OMPI_MCA_coll_tuned_*",

@@ -88,7 +88,7 @@ class ScreeningSearch(OpenedSearch):
         return {name: value for name, (_, value) in ranked}
 
     def _limit(self) -> float:
-        """Return the value below which a single change counts as better than the base, without any change.
+        """Return the value below which a single change counts as an improvement on the base.
 
         Most settings change nothing, so the runs of single changes show the noise. The limit lies 1.3 pseudo standard
         errors below the center of the runs that changed nothing (Lenth 1989, for unreplicated factorials). With normal

@@ -98,7 +98,8 @@ static int parse_seconds(const char *text, double *seconds)
     return end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX) ? -1 : 0;
 }
 
-// Parse COLLECTIVE[:BYTES[:SECONDS]]. If the word is valid, it is cut in place after the name.
+// Parse COLLECTIVE[:BYTES[:SECONDS]]. If the word is valid, a null character replaces the first colon, so that `word`
+// becomes the collective's name.
 static int parse_wanted(char *word, struct wanted *wanted)
 {
     char *end = strchr(word, ':');

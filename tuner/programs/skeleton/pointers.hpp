@@ -73,7 +73,7 @@ class Pointers
   private:
     struct Node {
         Objects pointees;
-        Objects done; // pointees whose consequences have been derived
+        Objects done; // pointees that have already been propagated to other nodes
         llvm::SetVector<unsigned> copies;
         std::vector<unsigned> loads;  // nodes that receive the contents of the memory pointed to
         std::vector<unsigned> stores; // nodes whose pointees are stored in that memory

@@ -31,7 +31,7 @@ bool mpi_is_ours(void)
 #else
     const bool is_open_mpi = false;
 #endif
-    static _Atomic(int) known; // 1 for yes, -1 for no, 0 if not determined yet
+    static _Atomic(int) known; // 1 if the MPI implementation is the witness's, -1 if not, 0 if not determined yet
     void *function = NEXT(PMPI_Init);
     Dl_info from;
 
