@@ -147,7 +147,7 @@ class Looking:
         }
 
     def _best(self, gaining: Sequence[Tried], again: Mapping[str, Sequence[float]]) -> dict[str, Any] | None:
-        """Return the best setting, or the best combination of one per component; None if nothing gains beyond noise."""
+        """Return the best setting or the best combination of settings; None if nothing gains beyond noise."""
         if not gaining:
             return None
         ranked = sorted(gaining, key=lambda one: -again[one.name][0])

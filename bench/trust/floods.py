@@ -69,7 +69,7 @@ ON_A_SMALL_DISK = (
 
 
 def measure(scratch: Path) -> dict[str, float]:
-    """Measure everything in directories below `scratch`, and return all results."""
+    """Run the four measurements in separate directories below `scratch`, and return all results."""
     told: dict[str, float] = {}
     for name, part in (("flood", _flooded), ("slow", _slow), ("disk", _full_disk), ("day", _a_day)):
         begun = time.monotonic()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of kind `application`, each described by a YAML file with its parameters and how to switch it on."""
+"""Components of kind `application`; a YAML file lists a component's parameters and says how to switch it on."""

@@ -20,7 +20,7 @@ from reprise.tuner.model.component import Sample, TrialOutput
 
 READ_LIMIT = 16 * 1024 * 1024  # maximum number of characters of a file to search
 CLOCKS_S = 2.0  # maximum difference in seconds between the clocks of two file systems
-JOB_ID = "trial"  # job id to pass to functions that were written for SHAMan
+JOB_ID = "trial"  # job id to pass to functions that were written for SHAMan, another tuner
 
 TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "first": lambda found: found[0],

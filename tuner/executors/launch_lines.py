@@ -40,7 +40,8 @@ class Launcher:
             tasks = plan.nodes * plan.tasks_per_node
             where = ["--map-by", f"ppr:{plan.tasks_per_node}:node", *RANKED_BY.get(plan.placement, ())]
             return [self.mpirun, "-np", str(tasks), *where, *passed, *plan.argv]
-        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # share the nodes with the holder's step
+        # `--overlap` lets the step use the processors that the job's batch step holds.
+        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]
         size = [f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.tasks_per_node}"]
         size += DISTRIBUTED.get(plan.placement, ())
         return ["srun", *job, f"--mpi={self.mpi}", *size, "--kill-on-bad-exit=1", *plan.argv]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning of Open MPI's collectives: search spaces of a build, rules files, and the proof that a file is in effect."""
+"""Tuning of Open MPI's collectives: search spaces for a build, rules files, and the proof that a file is in effect."""

@@ -102,7 +102,7 @@ def _comm_rule(name: str, shape: Shape, measured: Sequence[Row], build: OpenMPIB
 
 
 def _choice(name: str, row: Row, ranks: int, build: OpenMPIBuild) -> Choice:
-    """Return the parameters of a row that the algorithm uses, with the fan-out limited to the number of other ranks."""
+    """Return a row's choice without parameters that the algorithm ignores; the fan-out is at most `ranks` - 1."""
     known = build.algorithms[name]
     if row.algorithm not in known:
         raise TunerError(

@@ -68,7 +68,7 @@ def place_of(context: Mapping[str, Any]) -> Place:
 
 
 def standing(published: Sequence[Published], place: Place, releases: Collection[str], known: Known) -> list[Standing]:
-    """Return the rules that jobs with this size and placement already get, newest first.
+    """Return the rules that jobs at `place` (see `Place`) already get, newest first.
 
     `releases` are the releases of Open MPI that jobs may load. A record that is not valid for all of them is left out,
     since no job gets its rules. Raise TunerError if a record's rules cannot be taken over, since a new file would

@@ -41,7 +41,8 @@ class RankBuilder:
     def start(self, text: str, request: Hashable, enter: float, leave: float) -> None:
         """Add a call that starts a request."""
         self._pass(enter, leave)
-        if request in self._slots:  # no completion was recorded, because the request was freed or cancelled
+        # An earlier request had the same id. It was freed or cancelled, so no completion was recorded.
+        if request in self._slots:
             self.left_out["request"] += 1
             self._release(request)
         slot = heapq.heappop(self._free) if self._free else len(self._slots)

@@ -24,9 +24,9 @@ SENDS = frozenset(["send", "ssend", "isend", "issend"])
 class Segment:
     """Calls of all ranks between two cuts.
 
-    `alike` is a hash that is equal for segments of the same shape: for each kind of call, the numbers of calls and of
-    bytes differ by less than a factor of 2. `is_needed`: other segments depend on the segment, because it creates a
-    communicator without freeing it, or frees one that it did not create.
+    `alike` is a hash that is equal for segments of the same shape: for each kind of call and communicator, the numbers
+    of calls and of bytes differ by less than a factor of 2. `is_needed`: other segments depend on the segment, because
+    it creates a communicator without freeing it, or frees one that it did not create.
     """
 
     calls: Sequence[Sequence[Call]]
@@ -115,7 +115,8 @@ class _Balance:
         # number of messages sent but not received, by channel; never 0
         self._messages: Counter[tuple[int, int, int, int]] = Counter()
         self._requests: set[tuple[int, int]] = set()
-        self._called: dict[int, Counter[int]] = defaultdict(Counter)  # number of collectives, by communicator and rank
+        # Number of collectives that were called so far, by communicator and rank.
+        self._called: dict[int, Counter[int]] = defaultdict(Counter)
         self._uneven: set[int] = set()
         self._made: set[tuple[int, int]] = set()
         self._needed = False

@@ -108,7 +108,8 @@ class Archive:
             library.Reader_SelectLocation(reader, location)
         try:
             library.Reader_OpenDefFiles(reader)
-            for location in locations:  # definitions that map a location's own numbers to the archive's global numbers
+            # Local definitions map a location's own numbers to the archive's global numbers.
+            for location in locations:
                 if source := library.Reader_GetDefReader(reader, location):
                     library.Reader_ReadAllLocalDefinitions(reader, source)
                     library.Reader_CloseDefReader(reader, source)

@@ -46,7 +46,7 @@ def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
 
 
 def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[tuple[int, Record]]) -> Counter[str]:
-    """Set one call's per-rank byte counts on all members; return its kind, counted once, if evenly distributed."""
+    """Set one call's per-rank byte counts on all members; count the call by kind if bytes were distributed evenly."""
     records = [record for _, record in column]
     kind, root = records[0].kind, records[0].peer
     in_place = not any(record.sent for record in records)

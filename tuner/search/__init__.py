@@ -54,7 +54,7 @@ METHODS: Mapping[str, Method] = {
 
 
 def settings_of(method: str, mapping: Mapping[str, Any]) -> Section:
-    """Read the settings of one of `METHODS` from a campaign file's mapping.
+    """Read a search method's settings from a campaign file's mapping; `method` is a key of `METHODS`.
 
     Raise SettingsError, with one line, if they are invalid.
     """

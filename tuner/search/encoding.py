@@ -30,7 +30,7 @@ def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
 
 
 def axes(space: Space) -> Integers:
-    """Return the index of the axis of each column of `encode`, counting only axes with several values."""
+    """Return, for each column of `encode`, the index of its axis among the axes with several values."""
     widths = [len(p.values) if p.kind == "category" else 1 for p in _varied(space)]
     return np.repeat(np.arange(len(widths)), widths)
 

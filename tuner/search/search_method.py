@@ -100,7 +100,7 @@ class Told:
 
 
 class OpenedSearch(ABC):
-    """A search that first proposes given points (the opening), in order, and then those that its method selects."""
+    """A search that first proposes given points (the opening), in order, and then those that `_propose` selects."""
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
         self._space = space

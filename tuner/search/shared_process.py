@@ -67,7 +67,9 @@ class _Rows:
     own: list[bool] = field(default_factory=list)
 
     def add(self, observations: Sequence[Observation], context: Context, own: bool) -> None:
-        """Add a problem's observations; a failed point counts with the worst value of its problem."""
+        """Add a problem's observations; a failed point counts with the problem's worst value.
+
+        `own`: the problem is the one that is searched, not a relative."""
         known = [v for seen in observations for v in (seen.mean, seen.bound) if v is not None]
         for seen in observations:
             value = seen.mean if seen.mean is not None else seen.bound

@@ -33,7 +33,7 @@ class NotJSONError(ValueError):
 class Object:
     """A JSON object: its name/value pairs, in order.
 
-    If a name occurs twice, `get` finds the first pair.
+    If a name occurs twice, `get` returns the value of the first pair.
     """
 
     pairs: list[tuple[str, Value]]

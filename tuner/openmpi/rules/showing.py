@@ -44,7 +44,7 @@ def show(data: bytes, families: Sequence[Family], collective: str | None = None)
 
 
 def check(data: bytes, families: Sequence[Family]) -> Shown:
-    """Return whether each release reads a file or drops it, with all findings about the file."""
+    """Report whether each release reads a file or drops it, with all findings about the file."""
     readings = [read(data, family) for family in families]
     found = findings(data, readings)
     width = max(len(reading.family.name) for reading in readings)
@@ -100,7 +100,7 @@ def show_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def check_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """Return whether `han` in each release reads a file or drops it."""
+    """Report whether `han` in each release reads a file or drops it."""
     readings = list(_han_readings(data, families))
     lines = [f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}" for names, _, dropped, _ in readings]
     document = {"releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings]}

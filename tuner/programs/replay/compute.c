@@ -6,8 +6,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-// Time in seconds by which a sleep may end late on an idle machine. Sleeps are therefore shortened by this time;
-// sched_yield, which leaves the processor to other processes, fills the rest of the gap.
+// Time in seconds by which a sleep may end late on an idle machine. Sleeps are therefore shortened by this time. The
+// rest of the gap is filled with calls of sched_yield, which leave the processor to other processes.
 static const double late_s = 60e-6;
 // Shortest wait, in seconds. A shorter gap is added to the next gap.
 static const double least_s = 5e-6;

@@ -19,7 +19,8 @@
 
 static const char usage[] = "usage: reprise-replay [--compute full|none|FACTOR] [--timeout SECONDS] [--bare] MIX";
 
-// A call that takes longer is considered stuck. The slowest collective on the slowest network seen took 20 s.
+// Default of --timeout, in seconds: an MPI call that takes longer is considered stuck. The slowest collective on the
+// slowest network seen took 20 s.
 #define TIMEOUT_S 300.0
 
 struct options {

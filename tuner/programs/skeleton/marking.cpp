@@ -248,7 +248,8 @@ bool Marking::meetings()
     return marked.size() > before;
 }
 
-// Keep the application's checks that cost next to nothing. Returns whether anything was marked.
+// Keep the application's checks for failures whose conditions are cheap to compute (see is_cheap). Returns whether
+// anything was marked.
 bool Marking::checks()
 {
     size_t before = marked.size();

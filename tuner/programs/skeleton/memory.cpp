@@ -115,7 +115,8 @@ void Memory::library(llvm::CallBase &call)
         else if (writes_argument(entry, i))
             written |= pointers.of(argument);
     }
-    // Functions whose arguments are all numbers only compute, and do not change the variables of libraries.
+    // Unknown functions whose arguments are all numbers are assumed only to compute, and not to change the variables of
+    // libraries.
     bool gets_pointer = llvm::any_of(call.args(), [](const llvm::Use &each) { return each->getType()->isPointerTy(); });
     if ((entry.kind == Library::Unknown && gets_pointer) || llvm::StringRef(entry.state) == "getopt")
         written |= foreign;
@@ -147,7 +148,8 @@ std::optional<Reading::Range> Memory::range(const llvm::Value *address, uint64_t
     return Reading::Range{offset.getSExtValue(), bytes};
 }
 
-// Return whether a tag names a specific type, which excludes characters and unions.
+// Return whether a tag names one specific type. The tag of characters and unions does not, because it matches all
+// types.
 static bool is_of_one_type(const llvm::MDNode *tag)
 {
     const auto *type = tag && tag->getNumOperands() > 1 ? llvm::dyn_cast<llvm::MDNode>(tag->getOperand(1)) : nullptr;

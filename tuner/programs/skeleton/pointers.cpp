@@ -239,7 +239,7 @@ bool Pointers::is_number(const llvm::Instruction &access, const llvm::Type *type
 
 void Pointers::instruction(const llvm::Instruction &instruction)
 {
-    // Constant addresses need nodes, too, because global variables without pointers are read and written through them.
+    // The program reads and writes global variables through constant addresses, so these addresses need nodes, too.
     for (const llvm::Value *operand : instruction.operands()) {
         if (llvm::isa<llvm::Constant>(operand) && operand->getType()->isPtrOrPtrVectorTy())
             node(operand);

@@ -11,7 +11,8 @@
 namespace skeleton
 {
 
-// Add the functions that a constant refers to, such as the list of constructors or destructors of global objects.
+// Add the functions that a constant refers to. For example, the constant is the list of constructors or destructors of
+// global objects.
 static void functions_in(llvm::Constant *constant, llvm::SetVector<llvm::Function *> &found)
 {
     if (auto *function = llvm::dyn_cast<llvm::Function>(constant)) {

@@ -14,7 +14,7 @@ struct Program {
     llvm::SetVector<llvm::Function *> functions;
     // calls of each function, including library calls that the function is passed to
     llvm::DenseMap<const llvm::Function *, std::vector<llvm::CallBase *>> callers;
-    // functions that call MPI for more than a query, directly or through other functions
+    // functions that call MPI routines other than queries, directly or through other functions
     llvm::SetVector<const llvm::Function *> communicating;
 
     // Return whether a call may lead to communication or to another lasting effect on MPI.

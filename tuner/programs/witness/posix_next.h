@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the functions that the witness's wrappers of libc's functions call: those of the next library in the search
-// order that defines them, usually libc.
+// Finds the real functions behind the witness's wrappers of libc's functions. A real function is the one in the next
+// library, in the loader's search order, that defines the name; this is usually libc.
 #ifndef WITNESS_POSIX_NEXT_H
 #define WITNESS_POSIX_NEXT_H
 

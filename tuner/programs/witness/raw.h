@@ -31,8 +31,8 @@ static inline ssize_t raw_write(int fd, const void *data, size_t length)
     return syscall(SYS_write, fd, data, length);
 }
 
-// Append to a file. Fails if the file would exceed the process's limit (ulimit -f), because the kernel would then kill
-// the process.
+// Append to a file. If the file would exceed the process's limit on file sizes (ulimit -f), return -1 without writing,
+// because the write would make the kernel kill the process.
 static inline ssize_t raw_append(int fd, const void *data, size_t length)
 {
     const off_t end = (off_t)syscall(SYS_lseek, fd, 0, SEEK_END);

@@ -30,8 +30,8 @@ struct io_cell {
 enum direction { READING, WRITING, DIRECTIONS };
 enum meta { META_OPEN, META_CLOSE, META_STAT, META_CHANGE, META_SYNC, META_LIST, METAS };
 
-// Counters of a thread, and of earlier threads that used this block and have ended. `inside` is 1 for accesses during
-// an MPI call.
+// Counters of a thread, and of earlier threads that used this block and have ended. The index `inside` of `io` is 1 for
+// accesses during an MPI call.
 struct block {
     _Atomic uint32_t taken;
     uint32_t used;
