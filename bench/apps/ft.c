@@ -251,7 +251,8 @@ static void begin(struct cube *c)
     for (long i = 0; i < c->count; i++)
         c->field[i] = known_here(c, i);
     forward(c);
-    for (long i = 0; i < c->count; i++) // because back() does not divide by the number of points
+    // Divide by the number of points of the cube here, because back() does not.
+    for (long i = 0; i < c->count; i++)
         c->evolved[i] = c->field[i] / pow((double)c->n, 3);
 }
 

@@ -104,7 +104,8 @@ def _calls(profile: Profile) -> dict[str, Any]:
 def alone(ingredient: Ingredient) -> list[Parametrization]:
     """Return the points of a component that differ from its default in one value.
 
-    If a value has no effect alone, its point also has a second value, the first one with which it has an effect.
+    If a changed value has no effect alone, its point also changes a second parameter, to the first value with which the
+    changed value has an effect.
     """
     space, default = ingredient.space, ingredient.default
     changes = [{axis.name: value} for axis in space.parameters for value in axis.values if value != default[axis.name]]

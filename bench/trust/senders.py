@@ -25,7 +25,9 @@ from tests.unit.matcher_daemon import SCRIPT, request
 T = TypeVar("T")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TEXT = 1 << 16  # letters that long words are cut from, because drawing each word would take a hundred times as long
+TEXT = (
+    1 << 16
+)  # number of letters from which long words are cut; drawing each letter would take a hundred times as long
 SHORT_WORD = 40
 _FORK = multiprocessing.get_context("fork")
 

@@ -65,7 +65,8 @@ class Speaker:
     def close(self) -> None:
         """End the process."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # because speakers forked later have copies of the socket
+            # Speakers forked later have copies of the socket, so closing it alone would not end the connection.
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         os.waitpid(self._pid, 0)
 

@@ -39,7 +39,7 @@ MODELS = ("site", "thesis")
 
 @dataclass(frozen=True)
 class Job:
-    """A batch script in which the word of this kind (job name, program or option) is unknown to the attacker.
+    """A batch script with one word, of the kind `kind` (job name, program or option), that the attacker does not know.
 
     The other fields make the job less similar to the record, with a longer or shorter path of the program, more words,
     another number of nodes, and lines without effect.

@@ -96,7 +96,7 @@ class JobExecutor:
         return sum(one.job is None or one.job.state in slurm.WAITING for one in self._submitted.values())
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over existing results and jobs. Close the other trials, so that no job can run them later."""
+        """Take over existing results and jobs. Claim the other trials, so that no job can start them later."""
         self._used = True
         known = {job.comment: job for job in self._slurm.jobs(self._name)}
         for trial in left:
@@ -109,7 +109,7 @@ class JobExecutor:
         return list(self._submitted)
 
     def _begun_meanwhile(self, directory: Path) -> Job | None:
-        """Close a trial; if a job has claimed it since the last query and still runs, return the job, else None."""
+        """Claim a trial, so that no job can start it; if a running job has claimed it first, return the job."""
         claimer = _close(directory)
         jobs = self._slurm.jobs(self._name) if claimer else []
         return next((job for job in jobs if job.id == claimer and not job.over), None)

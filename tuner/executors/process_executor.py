@@ -154,7 +154,7 @@ def _session(leader: int) -> list[int]:
 
 
 def end_all_below(directory: Path) -> None:
-    """Kill the processes that a killed coordinator left, whose standard output is a file in this directory."""
+    """Kill processes left by a killed coordinator: those whose standard output is a file in `directory`."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (path / "fd/1").readlink().parent == directory:

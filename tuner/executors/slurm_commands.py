@@ -17,7 +17,9 @@ from reprise.tuner.executors.executor import host_environment
 
 log = logging.getLogger(__name__)
 
-COMMAND_TIMEOUT_S = 60.0  # seconds; Slurm's message timeout is 10 s by default, and its commands retry
+# Time limit of one of Slurm's commands, in seconds. Slurm's message timeout is 10 s by default, and a command may
+# retry.
+COMMAND_TIMEOUT_S = 60.0
 # Seconds between tries. Their sum exceeds the time that slurmctld takes to restart.
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 

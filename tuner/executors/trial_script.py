@@ -26,10 +26,10 @@ from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, Tr
 
 SCRIPT = "trial.sh"
 RESULT = "result"
-CLAIM = "claimed"  # symbolic link; its target is the id of the job that runs the trial, not a file
+CLAIM = "claimed"  # symbolic link whose target is not a file but the id of the job that runs the trial
 APPLICATION = "application.sh"  # copy of the user's script
 BEFORE = "before.sh"
-MARGIN_S = 60.0  # seconds by which Slurm's time limit exceeds the script's, before it is rounded up to minutes
+MARGIN_S = 60.0  # seconds by which Slurm's time limit exceeds the script's, before Slurm's is rounded up to minutes
 
 DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and directives of burst buffers: #BB, #DW, #SBB, ...
 # Options that no later line can override, and options that create more than one job.

@@ -56,7 +56,7 @@ class Command:
 
 
 class Benchmark(Protocol):
-    """An installed benchmark."""
+    """Interface to an installed benchmark."""
 
     def joins(self, earlier: Call, later: Call) -> bool:
         """Return whether a run that measures `earlier` can continue with `later`, the campaign's next call."""

@@ -28,7 +28,7 @@ class Folder:
     """Folds calls into loops; calls with equal texts count as equal, and the gaps of folded calls are averaged."""
 
     def __init__(self) -> None:
-        self._items: list[Item] = []  # gaps are sums until `items` divides them
+        self._items: list[Item] = []  # gaps are sums until `items` divides them by the number of repetitions
         self._ids: list[int] = []
         self._hashes = [0]
         self._powers = [1]
@@ -84,7 +84,7 @@ class Folder:
         return (self._hashes[end] - self._hashes[first] * self._powers[end - first]) % _PRIME
 
     def _count_up(self) -> bool:
-        """Merge the last items into the loop before them and return True, if they repeat the loop's body."""
+        """If the last items repeat the body of the loop before them, merge them into the loop and return True."""
         length = len(self._items)
         for place in self._due.get(length, ()):
             loop = as_loop(self._items[place])
@@ -100,7 +100,7 @@ class Folder:
         return False
 
     def _pair(self) -> bool:
-        """Replace the last items and equal items before them by a loop and return True, if there are such items."""
+        """If the last items equal the items before them, replace both parts by a loop and return True."""
         ids = self._ids
         length = len(ids)
         for place in reversed(self._places[ids[-1]][-CANDIDATES - 1 : -1]):

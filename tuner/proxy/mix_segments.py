@@ -112,7 +112,7 @@ class _Balance:
 
     def __init__(self, mix: Mix) -> None:
         self._places = [{rank: place for place, rank in enumerate(members)} for members in mix.comms]
-        # number of messages sent but not received, by channel; never 0
+        # Number of messages sent but not received, by channel. A channel without such messages has no entry.
         self._messages: Counter[tuple[int, int, int, int]] = Counter()
         self._requests: set[tuple[int, int]] = set()
         # Number of collectives that were called so far, by communicator and rank.

@@ -52,8 +52,8 @@ class Posted(Generic[K]):
 def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
     """Return, for each receive's key, the sender and tag of the message that it got.
 
-    `anybody` is the value that means any source or any tag. A receive that is over but matched no message is taken as
-    cancelled and is not in the result.
+    `anybody` is the value that means any source or any tag. A receive that ended but matched no message is assumed to
+    have been cancelled, and is not in the result.
     """
     found: dict[K, Origin] = {}
     messages: dict[tuple[Comm, int], list[Sent]] = defaultdict(list)

@@ -80,7 +80,7 @@ class GaussianProcessSearch(OpenedSearch):
         return log_expected_improvement(*model.predict(rows), best)
 
     def _untaken(self, taken: Collection[Key]) -> tuple[Sequence[Parametrization], Vector]:
-        """Return the listed points that are not in `taken`, and their rows; all rows are computed only once."""
+        """Return the listed points that are not in `taken`, and their rows; the rows of all points are cached."""
         if self._listed is None:
             points = self._space.points
             index = {self._space.key(point): number for number, point in enumerate(points)}

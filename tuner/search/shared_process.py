@@ -69,7 +69,8 @@ class _Rows:
     def add(self, observations: Sequence[Observation], context: Context, own: bool) -> None:
         """Add a problem's observations; a failed point counts with the problem's worst value.
 
-        `own`: the problem is the one that is searched, not a relative."""
+        `own`: the problem is the one that is searched, not a relative.
+        """
         known = [v for seen in observations for v in (seen.mean, seen.bound) if v is not None]
         for seen in observations:
             value = seen.mean if seen.mean is not None else seen.bound
@@ -126,7 +127,7 @@ class SharedSearch(GaussianProcessSearch):
         return model, float(model.predict(best)[0].min())
 
     def _rows(self, pending: Sequence[Parametrization]) -> _Rows:
-        """Return the rows in the order of their contexts, so that all problems of a family use equal rows."""
+        """Return the training rows, sorted by context, so that all problems of a family can share a cached fit."""
         rows = _Rows()
         mine = [
             _relative_to(self._reference, seen, self._common(seen.point)) for seen in self._told.observations.values()

@@ -148,7 +148,7 @@ def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
     for other in readings:
         if first is None or other.dropped or other is first:
             continue
-        # A communicator of one rank uses no rules.
+        # A communicator of one rank uses no rules, so a difference there does not matter.
         call = next((call for call in differences(first.rules, other.rules) if call[2] > 1), None)
         if call:
             name, nodes, ranks, size = call

@@ -348,7 +348,7 @@ static int run_one(struct wanted *wanted, long long pass, const struct options *
     }
     measure_and_report(&c, wanted, pass, o);
     collective_close(&c);
-    fflush(stdout); // keep the results so far even if the next collective fails
+    fflush(stdout); // write the results so far, so that they are kept even if the next collective ends the run
     return 0;
 }
 

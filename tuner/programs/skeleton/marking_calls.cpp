@@ -50,7 +50,8 @@ void Marking::enter(llvm::CallBase &call, llvm::Function &function)
 void Marking::library(llvm::CallBase &call)
 {
     const LibraryCall &entry = *library_call(call);
-    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // as realloc() does
+    // Like realloc(), the function may return a new address for the memory of its first argument.
+    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A';
     bool writes = entry.kind == Library::Unknown || entry.kind == Library::Frees || entry.kind == Library::Ends ||
                   entry.kind == Library::Effect || entry.state;
 
@@ -138,7 +139,7 @@ bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const l
     for (Parameter kind : {Parameter::Type, Parameter::Tag, Parameter::Operator}) {
         if (kind == Parameter::Tag &&
             (llvm::StringRef(from.parameters).contains('b') || llvm::StringRef(to.parameters).contains('b')))
-            continue; // a call with such a buffer has two tags, one for each direction
+            continue; // a call whose buffer is sent and received has two tags, one for each direction
         const llvm::Value *first = next_of(receiving, to, index, kind);
         const llvm::Value *second = next_of(sending, from, sent, kind);
         if (!first || !second)

@@ -76,7 +76,7 @@ class Pointers
         Objects done; // pointees that have already been propagated to other nodes
         llvm::SetVector<unsigned> copies;
         std::vector<unsigned> loads;  // nodes that receive the contents of the memory pointed to
-        std::vector<unsigned> stores; // nodes whose pointees are stored in that memory
+        std::vector<unsigned> stores; // nodes whose pointees are stored in the memory pointed to
         std::vector<const llvm::CallBase *> calls;
         std::vector<const llvm::CallBase *> handed_to; // library calls that the value is passed to
     };

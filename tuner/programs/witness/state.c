@@ -97,7 +97,7 @@ __attribute__((constructor)) static void load(void)
     if (__register_atfork && (*witness_profile || *witness_trace)) {
         clock_choose(*witness_trace);
         void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory != MAP_FAILED && madvise(memory, bytes, MADV_WIPEONFORK) == 0) { // needs Linux 4.14
+        if (memory != MAP_FAILED && madvise(memory, bytes, MADV_WIPEONFORK) == 0) { // MADV_WIPEONFORK needs Linux 4.14
             witness = memory;
             has_key = pthread_key_create && pthread_key_create(&leaving, leave_block) == 0;
             __register_atfork(NULL, NULL, begin_child, __dso_handle);
