@@ -25,9 +25,8 @@ from tests.unit.matcher_daemon import SCRIPT, request
 T = TypeVar("T")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TEXT = (
-    1 << 16
-)  # number of letters from which long words are cut; drawing each letter would take a hundred times as long
+# Number of letters from which long words are cut. Drawing each letter of a word would take a hundred times as long.
+TEXT = 1 << 16
 SHORT_WORD = 40
 _FORK = multiprocessing.get_context("fork")
 

@@ -17,8 +17,8 @@ from reprise.tuner.executors.executor import host_environment
 
 log = logging.getLogger(__name__)
 
-# Time limit of one of Slurm's commands, in seconds. Slurm's message timeout is 10 s by default, and a command may
-# retry.
+# Time limit of each of Slurm's commands, in seconds. A command may send its message several times, and Slurm's message
+# timeout is 10 s by default.
 COMMAND_TIMEOUT_S = 60.0
 # Seconds between tries. Their sum exceeds the time that slurmctld takes to restart.
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -26,9 +26,8 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(
-    ("SUSPENDED", "STOPPED")
-)  # states in which a job's processes are stopped, while its run time continues to grow
+# States in which a job's processes are stopped, while its run time continues to grow.
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))

@@ -121,9 +121,8 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
         output = read_output(directory, int(status), float(elapsed))
     except (OSError, ValueError):
         return None
-    if (
-        output.exit_status in (124, 137) and output.elapsed_s >= plan.timeout_s
-    ):  # exit status of timeout(1) after SIGTERM or SIGKILL
+    # timeout(1) returns 124 after SIGTERM, and 137 after SIGKILL.
+    if output.exit_status in (124, 137) and output.elapsed_s >= plan.timeout_s:
         result = timed_out(output, plan.timeout_s, job_id)
     else:
         result = ended(output, job_id)

@@ -198,9 +198,8 @@ class _Rank:
         root = f" p={event.peer}" if name in ROOTED else ""
         sizes = f" n={size}" if name not in ("barrier", "alltoallv", "alltoallw", "reduce_scatter") else ""
         element = event.type_size
-        if (
-            not element and name in REDUCING
-        ):  # if the element size is unknown, use the largest of 8, 4 and 1 that divides all sizes
+        # If the element size is unknown, use the largest of 8, 4 and 1 that divides all sizes.
+        if not element and name in REDUCING:
             element = next(each for each in (8, 4, 1) if not any(one % each for one in (size, *event.values)))
         is_even = element > 1 and not any(one % element for one in (size, *event.values))
         return f"{called} c={comm}{root}{sizes}{f' e={element}' if is_even else ''}{lists}{place}"

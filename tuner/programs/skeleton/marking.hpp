@@ -81,8 +81,8 @@ class Marking
     llvm::SetVector<const llvm::Function *> results;
     llvm::SetVector<const llvm::Function *> effects;
     llvm::SetVector<const llvm::BasicBlock *> blocks;
-    std::vector<std::pair<unsigned, Reading>>
-        pending_readings; // readings that are still to be processed, each with the object that is read
+    // Readings that are still to be processed, each with the object that is read.
+    std::vector<std::pair<unsigned, Reading>> pending_readings;
     std::set<std::tuple<unsigned, const llvm::MDNode *, const llvm::Type *, int64_t, uint64_t>> readings_seen;
     std::set<std::pair<const llvm::CallBase *, unsigned>> received_seen;
     llvm::SetVector<const llvm::CallBase *> deciding_calls;

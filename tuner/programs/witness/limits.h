@@ -12,8 +12,7 @@ enum {
     INPUT_PATH = 1024, // bytes of a recorded file's name; files with longer names are left out
     INPUT_BYTES = 1 << 20,  // smallest file to record; whether a smaller file is cached makes no difference to a run
     DESCRIPTORS_MAX = 4096, // accesses through descriptors from this number on are not counted
-    CELLS_MAX =
-        2048, // cells for collectives (one per kind, shape and class), and for messages (one per peer and class)
+    CELLS_MAX = 2048,      // cells for collectives (one per kind, shape, class), and for messages (one per peer, class)
     SHAPES_MAX = 256,      // different groups of ranks that are recorded
     MEMBERS_MAX = 1 << 22, // total number of ranks in all groups, which take 16 MiB
     COMMS_MAX = 1024,      // communicators that exist at the same time
