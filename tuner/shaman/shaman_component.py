@@ -155,9 +155,7 @@ class _Conversion:
         ways = {"environment": given.env_var, "command": given.cmd_var, "option": given.cli_var}
         chosen = [way for way, wanted in ways.items() if wanted and str(wanted).lower() not in ("false", "no")]
         if not chosen:
-            self.notes.append(
-                f"{key}: none of env_var, cmd_var and cli_var is set, so the parameter has no effect: left out"
-            )
+            self.notes.append(f"{key}: none of env_var, cmd_var and cli_var is set, so it has no effect: left out")
             return ""
         if len(chosen) > 1:
             self.notes.append(f"{key}: SHAMan sets it in {len(chosen)} ways, but Reprise sets it only as {chosen[0]}")

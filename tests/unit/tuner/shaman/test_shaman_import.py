@@ -94,7 +94,7 @@ def test_commands_flags_suffixes_and_libraries_are_as_shaman_writes_them() -> No
 def test_keys_without_a_counterpart_or_effect_are_reported_in_one_line_each() -> None:
     assert converted("everything").notes == [
         "component everything: EXTRA: is optional: -1 means that it is not set",
-        "component everything: unused: none of env_var, cmd_var and cli_var is set, so the parameter has no effect: left out",
+        "component everything: unused: none of env_var, cmd_var and cli_var is set, so it has no effect: left out",
         "component everything: put the module of parse_latency.parse_latency into tuner.functions; its result is "
         "assumed to be in s",
     ]
