@@ -34,7 +34,7 @@ def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
     curves = tuple(slope * curve for curve in curves)
     unknown = tuple(
         float(min(0.0, curve[-1])) for curve in curves
-    )  # an unknown value must not add more than equal values
+    )  # an unknown value must not add more weight than equal values do
     return Weights(slope * raw.prior + offset, raw.knots, curves, unknown)
 
 

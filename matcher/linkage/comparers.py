@@ -177,6 +177,7 @@ class SoftTfIdf:
     def pairable(self, tokens: Iterable[str]) -> list[str]:
         """Return the tokens that are long enough to be paired with a different token.
 
-        A token is long enough if appending one character leaves it at least `inner_threshold` similar to itself.
+        A token is long enough if its similarity to the same token with one more character is at least
+        `inner_threshold`.
         """
         return [token for token in tokens if len(token) > self.inner_threshold * (len(token) + 1) - 1e-9]

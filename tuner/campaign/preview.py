@@ -119,7 +119,7 @@ def _written(plan: TrialPlan) -> dict[str, str]:
 
 
 def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
-    """Return the files of a trial as text, each preceded by its path; only the path of an unchanged file is included.
+    """Return the files of a trial as text, each preceded by its path; for a file that is unchanged, only the path.
 
     `shown`: files of the previous run.
     """

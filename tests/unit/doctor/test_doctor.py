@@ -466,7 +466,7 @@ def installation(place: Path) -> Settings:
 
 
 def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
-    """Return a stand-in for the function that makes pings; only daemons at these endpoints answer."""
+    """Return a stand-in for `diagnosis.asker`; only daemons at these endpoints answer."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
         if str(asked) not in endpoints:
