@@ -10,7 +10,7 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.tuner.application.tried_calls import tried_calls
-from reprise.tuner.application.tried_values import tried_space
+from reprise.tuner.application.tried_values import tried_presets, tried_space
 from reprise.tuner.components import cold_files
 from reprise.tuner.components.application import Workload
 from reprise.tuner.components.component_file import read
@@ -35,8 +35,8 @@ EVERYTHING = "compute"
 class Choice:
     """Components and values to try on an application.
 
-    `components`: settings of each component, in the form that the component `together` expects. `points`: points to
-    try, in order; each point changes one value and contains only that value. `left_out`: for each suggested component
+    `components`: settings of each component, in the form that the component `together` expects. `points`: changes to
+    try, in order; each contains one value, or the values of one preset. `left_out`: for each suggested component
     that cannot be tried, one line with the reason. `reads`: files that must not be in memory when a trial starts.
     `proofs`: maximum number of application runs that a winner needs before its record is written. `communicating`:
     components that affect communication, which a proxy replays.
@@ -83,9 +83,9 @@ def choose(
     """Return the choice of worthwhile components that this application's jobs can use.
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
-    come before those that affect any computation, the largest share first. The points begin with the first value of
-    each component, followed by the second value of each, and so on. Otherwise a component with many values could use up
-    all runs.
+    come before those that affect any computation, the largest share first. The points begin with the first preset or
+    value of each component, followed by the second of each, and so on. Otherwise a component with many values could use
+    up all runs.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []
@@ -93,12 +93,12 @@ def choose(
     worth = [verdict for verdict in verdicts if verdict.worth]
     for verdict in sorted(worth, key=lambda one: (EVERYTHING in one.names, -one.share)):
         try:
-            settings, ingredient = _tried(verdict.component, profile, workload, config, knows_option)
+            settings, ingredient, presets = _tried(verdict.component, profile, workload, config, knows_option)
         except TunerError as error:
             left_out.append(f"{verdict.component}: {error}")
             continue
         components[verdict.component] = settings
-        alone.append(_alone(ingredient))
+        alone.append([*_prefixed(ingredient, presets), *_alone(ingredient)])
         ingredients.append(ingredient)
     in_turn = zip_longest(*alone)
     points = [point for points in in_turn for point in points if point is not None]
@@ -127,15 +127,15 @@ def _proofs(ingredients: Sequence[Ingredient]) -> int:
 
 def _tried(
     name: str, profile: Profile, workload: Workload, config: Config, knows_option: Callable[[str], bool]
-) -> tuple[Mapping[str, Any], Ingredient]:
-    """Return a component's settings and the ingredient built from them.
+) -> tuple[Mapping[str, Any], Ingredient, Sequence[Mapping[str, Value]]]:
+    """Return a component's settings, the ingredient built from them, and the component's presets.
 
     Raise TunerError if the component cannot be tried.
     """
     definition = component_registry.read(name, config)
     if definition["kind"] == "collectives":
         calls = _of_collectives(profile, workload)
-        return calls, rules_ingredient.build(definition, calls, workload, config)
+        return calls, rules_ingredient.build(definition, calls, workload, config), ()
     if definition["kind"] != "application":
         raise TunerError(f"components of kind {definition['kind']} cannot be tuned together with others")
     if needs := definition.get("needs"):
@@ -161,7 +161,7 @@ def _tried(
             "MiB of large files: nothing to try"
         )
     settings = {"space": space}
-    return settings, described_ingredient.build(definition, settings, workload, config)
+    return settings, described_ingredient.build(definition, settings, workload, config), tried_presets(described)
 
 
 def _of_collectives(profile: Profile, workload: Workload) -> dict[str, Any]:
@@ -188,6 +188,11 @@ def _size(profile: Profile, workload: Workload) -> tuple[int, float]:
     job = workload.job
     nodes = job.nodes or profile.nodes
     return nodes, job.tasks_per_node or (job.tasks or profile.ranks) / nodes
+
+
+def _prefixed(ingredient: Ingredient, presets: Sequence[Mapping[str, Value]]) -> list[Mapping[str, Value]]:
+    """Return the presets as points, with the names that the parameters have when components are tuned together."""
+    return [{f"{ingredient.name}.{key}": value for key, value in preset.items()} for preset in presets]
 
 
 def _alone(ingredient: Ingredient) -> list[Mapping[str, Value]]:

@@ -39,7 +39,9 @@ LEAST_PROXY_S = 3.0
 LEAST_SHARE = 0.1
 """Minimum share of the application's calls that a replay repeats."""
 FROM_PROXY = 4
-"""Number of points ranked by the proxy that the application tries first."""
+"""Number of points ranked by the proxy that the application tries."""
+AS_RANKED = 2
+"""Number of these points that the application tries first and unchanged: the best and the worst on the proxy."""
 WORTH_A_PROXY = 0.1
 """Minimum share of communication in the run time for which a proxy is worth the run that records the application."""
 ITS_PROXY = " - proxy"
@@ -100,22 +102,34 @@ class Runs:
         )
 
 
-def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Return the campaign on the application: it tries the points `first` first, then each value alone.
+def campaign(asked: Asked, choice: Choice, ranked: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return the campaign on the application, which adds one change at a time to the best settings so far.
 
-    If a proxy has ranked the points `first`, the values that the proxy could not rank come before the others.
+    If a proxy has ranked settings, `ranked` are the points to try (`proxy_ranking.to_try`). Those that show whether the
+    proxy ranks settings as the application does run first, unchanged. The others are changes, which come after the
+    first value of each component that the proxy could not rank.
     """
-    alone = [*choice.off_proxy().points, *choice.on_proxy().points] if first else choice.points
+    first, others = ranked[:AS_RANKED], ranked[AS_RANKED:]
+    changes = choice.points
+    if ranked:
+        off = choice.off_proxy()
+        once = len(off.components)
+        changes = [*off.points[:once], *others, *off.points[once:], *choice.on_proxy().points]
     return {
         "name": asked.title,
         "component": "together",
         "settings": {
             "components": {name: dict(own) for name, own in choice.components.items()},
-            "first": [dict(point) for point in (*first, *alone)],
+            **({"first": [dict(point) for point in first]} if first else {}),
             **({"reads": list(choice.reads)} if choice.reads else {}),
         },
         "application": _application(asked),
-        "search": {"method": "screening", "budget": _searched(asked, choice), "window": 0},
+        "search": {
+            "method": "stepwise",
+            "settings": {"changes": [dict(change) for change in changes]},
+            "budget": _searched(asked, choice),
+            "window": 0,
+        },
         "noise": {"policy": "none"},  # the search has too few runs to repeat points; the final pairs repeat the winner
         "repetitions": {
             "default_runs": DEFAULT_RUNS,
@@ -133,9 +147,13 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
     found = campaign(asked, choice.on_proxy())
     found["name"] = asked.title + ITS_PROXY
     found["settings"].pop("reads", None)  # a replay reads nothing
-    found["settings"] |= {"proxy": str(script), "objective": dict(OBJECTIVE)}
+    found["settings"] |= {
+        "first": [dict(point) for point in choice.on_proxy().points],
+        "proxy": str(script),
+        "objective": dict(OBJECTIVE),
+    }
     found["noise"] = {"policy": "racing", "settings": {"share": REPEATED_ON_PROXY}}
-    found["search"]["budget"] = _searched_on_proxy(choice)
+    found["search"] = {"method": "screening", "budget": _searched_on_proxy(choice), "window": 0}
     found["repetitions"] = {"default_runs": PROXY_DEFAULT_RUNS, "final_pairs": PROXY_PAIRS}
     return found
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reprise.allowlist import is_allowed
 from reprise.tuner.components.described_component import Activation, ComponentParameter, Description, Via
@@ -25,7 +25,22 @@ def tried_space(description: Description, most: int = MOST) -> dict[str, list[Va
         for one in description.parameters
         if _reaches_jobs(one, description.activation)
     }
+    for preset in tried_presets(description):
+        for key, value in preset.items():
+            found[key] = sorted({*found[key], value}, key=_order(description, key))
     return {key: values for key, values in found.items() if values}
+
+
+def tried_presets(description: Description) -> list[Mapping[str, Value]]:
+    """Return the presets of the component whose parameters can all be set in jobs."""
+    reached = {one.key for one in description.parameters if _reaches_jobs(one, description.activation)}
+    return [preset for preset in description.presets if preset.keys() <= reached]
+
+
+def _order(description: Description, key: str) -> Callable[[Value], int]:
+    """Return a sort key that puts values of a parameter into the order of its grid."""
+    (parameter,) = [one for one in description.parameters if one.key == key]
+    return list(parameter.values).index
 
 
 def _reaches_jobs(parameter: ComponentParameter, activation: Activation) -> bool:

@@ -247,6 +247,9 @@ class ComponentFile(Section):
     before_reads: str = Field("", description="replaces `before` if a campaign sets `reads`; {reads} becomes its paths")
     parameters: dict[Key, ParameterSection] = Field(min_length=1)
     forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations not to try")
+    presets: list[dict[Key, Scalar]] = Field(
+        default_factory=list, description="values of several parameters to try as one change on an application"
+    )
     objective: ObjectiveSection = ObjectiveSection()
     conflicts: list[str] = Field(
         default_factory=list, description="other variables with which users choose settings themselves"
@@ -280,6 +283,16 @@ class ComponentFile(Section):
             raise ValueError("verify: there are no hints or Open MPI settings to check: leave it out")
         if self.activation.hints and self.activation.hint_list:
             raise ValueError("activation: hints go into either a file or a list: leave out hints or hint_list")
+        return self
+
+    @model_validator(mode="after")
+    def _presets_are_on_the_grids(self) -> ComponentFile:
+        for preset in self.presets:
+            for key, value in preset.items():
+                if key not in self.parameters:
+                    raise ValueError(f"presets: {key!r} is not a parameter: correct it")
+                if value not in (self.parameters[key].range() or ()):
+                    raise ValueError(f"presets: {value!r} is not a value of {key}: add it to the values, or correct it")
         return self
 
     @model_validator(mode="after")

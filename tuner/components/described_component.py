@@ -132,8 +132,8 @@ class Description:
     `before` is a shell script to run before each trial. A job gets no settings if its user has set one of the variables
     in `conflicts` or one of the component's own variables. `context` lists the properties that must be the same in a
     job as in the trials: "nodes", "tasks_per_node", "processors", "memory". `verify` is "mpiio" if trials report which
-    hints were in effect. `predicted` describes the models that predicted the campaign's only point; it is empty if the
-    campaign searches.
+    hints were in effect. `presets` are values of several parameters that are tried as one change on an application.
+    `predicted` describes the models that predicted the campaign's only point; it is empty if the campaign searches.
     """
 
     name: str
@@ -146,6 +146,7 @@ class Description:
     conflicts: Sequence[str] = ()
     context: Sequence[str] = ()
     verify: str = ""
+    presets: Sequence[Mapping[str, Value]] = ()
     predicted: Mapping[str, object] = field(default_factory=dict)
     nodes: int | None = None
     tasks_per_node: int | None = None

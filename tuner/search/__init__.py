@@ -20,6 +20,7 @@ from reprise.tuner.search import (
     plain_search,
     screening,
     shared_process,
+    stepwise,
     tpe,
 )
 from reprise.tuner.search.initial_design import DESIGNS
@@ -48,6 +49,7 @@ METHODS: Mapping[str, Method] = {
     "genetic": Method(genetic.GeneticSearch, genetic.Settings),
     "annealing": Method(annealing.AnnealingSearch, annealing.Settings),
     "screening": Method(lambda space, seed, opening, _: screening.ScreeningSearch(space, seed, opening), learns=False),
+    "stepwise": Method(stepwise.StepwiseSearch, stepwise.Settings, learns=False),
     "random": Method(lambda space, seed, opening, _: plain_search.random(space, seed, opening), learns=False),
     "exhaustive": Method(lambda space, seed, opening, _: plain_search.exhaustive(space, seed, opening), learns=False),
 }

@@ -59,7 +59,7 @@ FOUND = [
         "explanation/scenario.md",
         [
             TABLE_7_4.format("median, mean gain over the default"),
-            TABLE_7_4.format("of the best setting of the grid"),
+            TABLE_7_4.format("median, mean gain of the best setting of the grid"),
             r"\| right application, right nodes \| (\d+) %",
             r"\| unknown applications matched \| 0 of (\d+) \|",
         ],
@@ -111,7 +111,7 @@ FOUND = [
         r"settings predicted by models gained (\d+) % of what campaigns for these sizes gained, in ([\d.]+) % of the "
         r"campaigns' time",
         "sizes.md",
-        [r"models chose gained (\d+) % of what campaigns gained there", r"there,\s+after\s+([\d.]+) % of their time"],
+        [r"models chose gained (\d+) % of what campaigns gained there", r"([\d.]+)\s+% of their time"],
     ),
     (
         r"within (\d+) jobs in (\d+) % of the simulations",

@@ -141,7 +141,8 @@ def test_a_choice_becomes_a_valid_campaign_with_its_cost(site: Site) -> None:
     found = chosen(site, {"a": ["mpi.p2p"]}, mpi_p2p_offnode=0.5)
     asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, ("--partition=x",), {"account": "y"})
     definition = check(planned.campaign(asked, found, [{"a.size": 4}]), "test")
-    assert definition.settings["first"] == [{"a.size": 4}, {"a.size": 2}, {"a.size": 4}]
+    assert definition.settings["first"] == [{"a.size": 4}]
+    assert definition.search.settings["changes"] == [{"a.size": 2}, {"a.size": 4}]
     assert definition.search.budget == 4 and definition.executor.account == "y"
     cost = planned.cost(asked, found, nodes=4, run_s=90.0, replayed=False)
     assert (cost.runs, cost.on_proxy, cost.node_hours) == (2 + 4 + 14, 0, 20 * 4 * 90 / 3600)
@@ -164,12 +165,24 @@ def test_a_proxy_ranks_only_settings_of_messages_and_the_other_settings_follow_i
     assert list(found.off_proxy().components) == ["a"]
     on_proxy = planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh"))
     assert list(on_proxy["settings"]["components"]) == ["b", "c"]
-    first = [{"b.size": 2}, {"c.size": 2}, {"b.size": 4}, {"c.size": 4}]
-    assert on_proxy["settings"]["first"] == first and on_proxy["search"]["budget"] == 12
+    alone = [{"b.size": 2}, {"c.size": 2}, {"b.size": 4}, {"c.size": 4}]
+    assert on_proxy["settings"]["first"] == alone
+    assert on_proxy["search"] == {"method": "screening", "budget": 12, "window": 0}
     assert planned.cost(asked, found, nodes=4, run_s=90.0, replayed=True).on_proxy == 3 + 12 + 4
-    ours = planned.campaign(asked, found, [{"b.size": 4}])["settings"]["first"]
-    assert ours == [{"b.size": 4}, {"a.size": 2}, {"a.size": 4}, *first]
-    assert planned.campaign(asked, found)["settings"]["first"] == list(found.points)
+    ranked = [{"b.size": 4}, {"c.size": 4}, {"b.size": 4, "c.size": 2}]
+    ours = planned.campaign(asked, found, ranked)
+    assert ours["settings"]["first"] == ranked[:2]
+    assert ours["search"]["settings"]["changes"] == [{"a.size": 2}, ranked[2], {"a.size": 4}, *alone]
+    without = planned.campaign(asked, found)
+    assert "first" not in without["settings"] and without["search"]["settings"]["changes"] == list(found.points)
+
+
+def test_the_presets_of_a_component_are_tried_before_its_single_values(site: Site) -> None:
+    placed(site, a="presets: [{size: 4, way: b}]", b="")
+    found = chosen(site, {"a": ["io"], "b": ["io"]}, io_read=0.5)
+    assert found.points[:4] == [{"a.size": 4, "a.way": "b"}, {"b.size": 2}, {"a.size": 2}, {"b.size": 4}]
+    asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, (), {})
+    assert check(planned.campaign(asked, found), "test").search.settings["changes"] == list(found.points)
 
 
 def test_the_cost_includes_a_proof_run_for_each_component_that_the_winner_may_contain(site: Site) -> None:

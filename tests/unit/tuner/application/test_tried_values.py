@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from reprise.tuner.application.tried_values import tried_space
+from reprise.tuner.application.tried_values import tried_presets, tried_space
 from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import Description
+from reprise.tuner.errors import TunerError
 
 
-def described(activation: object = None, **parameters: object) -> Description:
+def described(activation: object = None, presets: object = (), **parameters: object) -> Description:
     definition = {"name": "x", "version": "1", "description": "x", "kind": "application", "parameters": parameters}
-    return read({**definition, "activation": activation or {}}, {})
+    return read({**definition, "activation": activation or {}, "presets": presets}, {})
 
 
 def test_at_most_three_values_of_a_number_are_tried_as_far_apart_as_possible() -> None:
@@ -46,3 +47,27 @@ def test_hints_are_tried_where_the_plugin_sets_the_variable_that_they_are_in(way
     hint = {"via": "hint", "default": 1, "values": [1, 2]}
     assert tried_space(described({way: "ROMIO_HINTS"}, size=hint)) == {"size": [2]}
     assert tried_space(described({way: "OTHER_HINTS"}, size=hint)) == {}
+
+
+def test_the_values_of_presets_are_tried_in_the_order_of_the_grid() -> None:
+    size = {"default": 1, "min": 1, "max": 9, "step": 1}
+    found = described(presets=[{"SRO_SIZE": 4}], SRO_SIZE=size)
+    assert tried_space(found) == {"SRO_SIZE": [2, 4, 6, 9]} and tried_presets(found) == [{"SRO_SIZE": 4}]
+
+
+def test_a_preset_with_a_parameter_that_jobs_cannot_be_given_is_not_tried() -> None:
+    two = {"default": 1, "values": [1, 2]}
+    found = described(presets=[{"SRO_A": 2, "word": 2}], SRO_A=two, word={"via": "argument", **two})
+    assert tried_presets(found) == [] and tried_space(found) == {"SRO_A": [2]}
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [
+        ({"SRO_B": 2}, "presets: 'SRO_B' is not a parameter: correct it"),
+        ({"SRO_A": 3}, "presets: 3 is not a value of SRO_A: add it to the values, or correct it"),
+    ],
+)
+def test_a_preset_that_is_not_on_the_grid_is_refused_in_one_line(preset: object, message: str) -> None:
+    with pytest.raises(TunerError, match=message):
+        described(presets=[preset], SRO_A={"default": 1, "values": [1, 2]})

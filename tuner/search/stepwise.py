@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A search that adds one change at a time to the best point so far.
+
+An application affords only some ten runs, fewer than there are values to try. Trying each value alone, as `screening`
+does, spends most of these runs on points that the search then leaves, and further runs on the combinations. Here, each
+run keeps what helped before, so the runs that find the changes also measure them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+from pydantic import Field
+
+from reprise.config import Section
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.space import Parametrization, Space, Value
+from reprise.tuner.search import grid_points
+from reprise.tuner.search.search_method import Key, Observation, OpenedSearch
+
+EFFECT = 0.2
+"""Standard deviation of a change's effect before it is measured, relative to the value of the base."""
+NOISE = 0.03
+"""Standard deviation of a run's noise, relative to the value of the base."""
+SAME = 0.01
+"""Points whose estimates differ by at most this share of the base's value count as equally good."""
+
+Change = Mapping[str, Value]
+
+
+class Settings(Section):
+    """Settings of `stepwise`."""
+
+    changes: list[dict[str, bool | int | float | str]] = Field(
+        [],
+        description="changes to try, in order; each sets one or more parameters (default: each value alone)",
+    )
+
+
+class StepwiseSearch(OpenedSearch):
+    """A search that tries each change on top of the best point so far.
+
+    The base is the first observed point, which is a campaign's default (moved to the grid), or the grid's first point
+    if nothing was observed. After the changes, the search proposes the combination of all changes that helped, the best
+    point without one of its changes, the neighbors of the best point, and the remaining points in random order.
+    """
+
+    def __init__(
+        self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
+    ) -> None:
+        """Create the search. Raise TunerError if a change is not on the grid."""
+        super().__init__(space, seed, opening)
+        self._base: Parametrization = space.canonical({axis.name: axis.values[0] for axis in space.parameters})
+        self._first = self._base
+        self._wanted: Sequence[Change] = settings.changes if settings else ()
+        for change in self._wanted:
+            if not change.keys() <= self._base.keys() or not grid_points.holds(space, {**self._base, **change}):
+                raise TunerError(f"search: changes: {dict(change)} is not a change on the grid: correct it")
+
+    def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
+        """Record an evaluation; the first point becomes the base of the changes."""
+        if not self._told.evaluations:
+            self._base = grid_points.snap(self._space, parametrization)
+            self._first = self._space.canonical(parametrization)
+        super().tell(parametrization, value, censored=censored)
+
+    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
+        for point in self._in_order(pending):
+            if self._space.key(point) not in taken:
+                return point
+        return grid_points.free(self._space, taken, np.random.default_rng(self._seed))
+
+    def _in_order(self, pending: Sequence[Parametrization]) -> Iterator[Parametrization]:
+        effects = self._effects()
+        best = self._best(effects)
+        tried = [*pending, *(one.point for one in self._told.observations.values())]
+        for change in self._wanted or self._singles():
+            if not any(_has(point, change) for point in tried):
+                point = self._with(best, change)
+                if _has(point, change):
+                    yield point
+        yield self._helpful(effects)
+        for name in self._changes(best):
+            yield self._space.canonical({**best, name: self._base[name]})
+        yield from grid_points.beside(self._space, best)
+
+    def _singles(self) -> list[Change]:
+        """Return a change for each value of each axis: the first other value of every axis, then the second."""
+        axes = self._space.parameters
+        columns = [[{axis.name: value} for value in axis.values if value != self._base[axis.name]] for axis in axes]
+        return [change for row in zip_longest(*columns) for change in row if change is not None]
+
+    def _with(self, point: Parametrization, change: Change) -> Parametrization:
+        """Return a point with a change.
+
+        If a change that the point already has would suppress this one, the earlier change is undone.
+        """
+        whole = self._space.canonical({**point, **change})
+        if _has(whole, change):
+            return whole
+        kept: Change = change
+        for name, value in self._changes(point).items():
+            more = {name: value, **kept}
+            if _has(self._space.canonical({**self._base, **more}), more):
+                kept = more
+        return self._space.canonical({**self._base, **kept})
+
+    def _changes(self, point: Parametrization) -> dict[str, Value]:
+        """Return the values in which a point differs from the base."""
+        return {name: value for name, value in point.items() if value != self._base[name]}
+
+    def _effects(self) -> Mapping[tuple[str, Value], float]:
+        """Estimate the effect of each measured change, in shares of the base's value; negative effects are gains.
+
+        The estimate is the posterior mean of a linear model in which the effects of a point's changes add up. The
+        effects have independent normal priors with mean 0 and standard deviation EFFECT, and the mean of n runs has
+        normal noise with variance NOISE²/n. A single lucky run is therefore not taken at face value.
+        """
+        seen = self._measured()
+        changes = list(dict.fromkeys(item for one in seen for item in self._changes(one.point).items()))
+        base = self._base_value(seen)
+        if not changes or base is None:
+            return {}
+        scale = abs(base) or max(abs(_mean(one)) for one in seen) or 1.0
+        design = np.array([[one.point[name] == value for name, value in changes] for one in seen], dtype=float)
+        values = np.array([(_mean(one) - base) / scale for one in seen])
+        weights = np.array([len(one.values) for one in seen]) / NOISE**2
+        precision = design.T @ (weights[:, None] * design) + np.eye(len(changes)) / EFFECT**2
+        found = np.linalg.solve(precision, design.T @ (weights * values))
+        return dict(zip(changes, found.tolist(), strict=True))
+
+    def _measured(self) -> list[Observation]:
+        """Return the observations of points on the grid that have a value."""
+        seen = self._told.observations.values()
+        return [one for one in seen if one.values and grid_points.holds(self._space, one.point)]
+
+    def _base_value(self, seen: Sequence[Observation]) -> float | None:
+        """Return the mean of the first point's runs, or else that of all points; None if nothing was measured."""
+        own = self._told.observations.get(self._space.key(self._first))
+        if own is not None and own.values:
+            return _mean(own)
+        return float(np.mean([_mean(one) for one in seen])) if seen else None
+
+    def _best(self, effects: Mapping[tuple[str, Value], float]) -> Parametrization:
+        """Return the measured point with the fewest changes among those with the best estimates."""
+        measured = [one.point for one in self._measured()]
+        if not measured:
+            return self._base
+        estimates = [sum(effects[item] for item in self._changes(point).items()) for point in measured]
+        close = [point for point, value in zip(measured, estimates, strict=True) if value <= min(estimates) + SAME]
+        return min(close, key=lambda point: len(self._changes(point)))
+
+    def _helpful(self, effects: Mapping[tuple[str, Value], float]) -> Parametrization:
+        """Return the combination of all changes that helped; of two that exclude each other, the better one."""
+        kept: Change = {}
+        for (name, value), effect in sorted(effects.items(), key=lambda item: item[1]):
+            more = {name: value, **kept}
+            if effect < -SAME and _has(self._space.canonical({**self._base, **more}), more):
+                kept = more
+        return self._space.canonical({**self._base, **kept})
+
+
+def _has(point: Parametrization, change: Change) -> bool:
+    return all(point[name] == value for name, value in change.items())
+
+
+def _mean(seen: Observation) -> float:
+    return float(np.mean(seen.values))
