@@ -43,7 +43,7 @@ FIELDS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
         (
             {"feature": "directory", **_PATH},
             {"feature": "own_project", "name": "user's project", "comparer": "exact"},
-            {"feature": "own_place", "name": "user's place of a program", "comparer": "exact"},
+            {"feature": "own_place", "name": "user's directory of a program", "comparer": "exact"},
         ),
     ),
     (
