@@ -150,7 +150,7 @@ def _holds(bounds: Sequence[float]) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the shares for each noise and shift, and the JSON object."""
+    """Print a table row with the results of `coverage` for each noise and shift, and then the JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.gain_coverage", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--campaigns", type=int, default=CAMPAIGNS)
     given = parser.parse_args(argv)

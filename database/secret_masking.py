@@ -85,7 +85,7 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
 
 
 def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
-    """Return a program's options, in the form of `JobMetadata`, with secrets masked.
+    """Return a program's options, in the form that JobMetadata has them, with secrets masked.
 
     `habits` describes how the program takes secrets. The names of options have no dashes; the name "" has the words
     that do not belong to an option.

@@ -57,8 +57,8 @@ class Store:
         """Open the database at `path`. Raise DatabaseError if the database is unusable.
 
         With `create`, create the directory and the file if they are missing, and migrate the database to the newest
-        schema. `migrated_from` is then the previous schema version (0: none). `not_erased` is the reason why unused
-        parts of the file still contain text that migrations have replaced, or "".
+        schema. The result's `migrated_from` is then the previous schema version (0: none), and its `not_erased` is the
+        reason why unused parts of the file still contain text that migrations have replaced, or "".
         """
         if create and read_only:
             raise ValueError("a database cannot be created read-only")

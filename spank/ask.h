@@ -13,7 +13,7 @@ enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadl
                                 struct decision *decision);
 
 // Report the outcome of a job; a report that is lost does no harm. Returns the path of the program that the daemon asks
-// the plugin to identify, to be freed by the caller, or NULL if it does not ask.
+// the plugin to identify, or NULL if the daemon does not ask. The caller must free the path.
 char *ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome);
 
 // Send a serialized request and free it; a request that is lost does no harm.

@@ -121,7 +121,7 @@ static enum client_result exchange_unix(int fd, const char *path, nanoseconds de
 }
 
 // Return the deadline for the next endpoint. The time left is divided evenly among the remaining `endpoints`: an
-// endpoint that hangs uses only its share, and an endpoint that is absent leaves its share to the following ones.
+// endpoint that hangs uses only its share of the time, and an absent endpoint leaves its share to the following ones.
 static nanoseconds share_of(nanoseconds deadline, size_t endpoints)
 {
     const nanoseconds now = monotonic_now();

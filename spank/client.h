@@ -18,8 +18,8 @@ void client_connect_ahead(const struct matcher *matcher);
 void client_close_ahead(void);
 
 // Send `size` bytes as a frame to one endpoint after the other until one answers, and read the frame that it returns.
-// Each endpoint gets an equal share of the time left until `deadline`. On CLIENT_OK, `*reply` holds `*reply_size` bytes
-// and must be freed by the caller. On failure, `*reply` is NULL, and the result is that of the last endpoint.
+// Each endpoint gets an equal share of the time left until `deadline`. On CLIENT_OK, `*reply` holds `*reply_size`
+// bytes; the caller must free it. On failure, `*reply` is NULL, and the result is that of the last endpoint.
 enum client_result client_exchange(const struct matcher *matcher, nanoseconds deadline, const char *request,
                                    size_t size, char **reply, size_t *reply_size);
 

@@ -54,8 +54,8 @@ int decision_from_reply(struct decision *decision, const char *text, size_t size
 // decision_from_reply does.
 int decision_from_carried(struct decision *decision, const char *text, size_t size);
 
-// Return the text to carry, to be freed; NULL if the verdict requires the batch step to ask again, if the text would be
-// longer than CARRY_MAX, or if memory is short.
+// Return the text to carry; NULL if the verdict requires the batch step to ask again, if the text would be longer than
+// CARRY_MAX, or if memory is short. The caller must free the text.
 char *decision_to_carried(const struct decision *decision);
 
 // Return the value that the decision sets for a variable, or NULL if it does not set the variable.

@@ -7,7 +7,7 @@
 
 #include "limits.h"
 
-// Return the nonce followed by `size` bytes of text, to be freed; NULL if memory is short.
+// Return the nonce followed by `size` bytes of text; NULL if memory is short. The caller must free the result.
 char *envelope_make(const unsigned char *nonce, const char *text, size_t size, size_t *envelope_size);
 
 // Return the text of a reply, a pointer into `envelope`; NULL if the reply does not repeat this nonce and thus answers

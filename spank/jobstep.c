@@ -204,8 +204,8 @@ static uint32_t apply(spank_t spank, const struct settings *settings, const stru
     return 0;
 }
 
-// Report the job's outcome so far. Returns the path of the program that the daemon asks the plugin to identify, to be
-// freed, or NULL if it does not ask.
+// Report the job's outcome so far. Returns the path of the program that the daemon asks the plugin to identify, or NULL
+// if the daemon does not ask. The caller must free the path.
 static char *send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
 {
     const struct outcome outcome = {

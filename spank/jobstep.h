@@ -7,8 +7,8 @@
 
 #include "settings.h"
 
-// Start a step. Called in slurm_spank_user_init, with the user's privileges. Returns NULL, or a line for the user, to
-// be freed.
+// Start a step. Called in slurm_spank_user_init, with the user's privileges. Returns a line for the user, or NULL if
+// there is nothing to say. The caller must free the line.
 char *jobstep_start(spank_t spank, const struct settings *settings);
 
 // Report the end of the job. Called in slurm_spank_task_exit.

@@ -29,8 +29,8 @@ struct json_object *json_text(const char *bytes, size_t size);
 // cut.
 struct json_object *json_text_cut(const char *bytes, size_t size, size_t limit, bool *cut);
 
-// Return the serialized object, to be freed, and its length; NULL if the text is longer than `limit`, or if memory is
-// short.
+// Return the serialized object and set `*size` to its length; NULL if the text is longer than `limit`, or if memory is
+// short. The caller must free the text.
 char *json_serialise(struct json_object *object, size_t limit, size_t *size);
 
 #endif

@@ -19,8 +19,8 @@ const char *message_text(struct json_object *message, const char *key, size_t li
 // True if the kind of a message is `kind`.
 bool message_is(struct json_object *message, const char *kind);
 
-// Return the path of the program that an `ok` reply asks the plugin to identify, to be freed; NULL if the reply does
-// not ask for a program, or is not an `ok`.
+// Return the path of the program that an `ok` reply asks the plugin to identify; NULL if the reply does not ask for a
+// program, or is not an `ok`. The caller must free the path.
 char *message_asks_about(const char *text, size_t size);
 
 #endif

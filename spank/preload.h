@@ -18,13 +18,15 @@
 // job.
 bool preload_is_there(const char *directory, const char *name);
 
-// Set `*list` to the list `before` (NULL: no list) with the library appended, to be freed. `*list` is NULL if the list
-// already contains the library, or if the library cannot be read. Returns 0, or -1 if memory is short.
+// Set `*list` to the list `before` (NULL: no list) with the library appended. `*list` is NULL if the list already
+// contains the library, or if the library cannot be read. The caller must free `*list`. Returns 0, or -1 if memory is
+// short.
 int preload_added(const char *directory, const char *name, const char *before, char **list);
 
-// If the library cannot be read on this node, set `*list` to the list `before` without the library, to be freed. The
-// batch step on another node may have added the library, and the loader would print an error in every program. `*list`
-// is NULL if the library can be read, or if the list does not contain it. Returns 0, or -1 if memory is short.
+// If the library cannot be read on this node, set `*list` to the list `before` without the library. The batch step on
+// another node may have added the library, and the loader would print an error in every program. `*list` is NULL if the
+// library can be read, or if the list does not contain it. The caller must free `*list`. Returns 0, or -1 if memory is
+// short.
 int preload_left_out(const char *directory, const char *name, const char *before, char **list);
 
 // Remove the library, in place, from the end of `list`, where preload_added appended it.
@@ -37,8 +39,8 @@ int preload_file_left_out(const char *path, const char *before, char **list);
 void preload_file_take_back(const char *path, char *list);
 
 // Set `*options` to the sanitizer's options `before` (NULL: no options) and the option that lets other libraries be
-// loaded before the sanitizer's, to be freed. `*options` is NULL if `before` already sets the order of libraries.
-// Returns 0, or -1 if memory is short.
+// loaded before the sanitizer's. `*options` is NULL if `before` already sets the order of libraries. The caller must
+// free `*options`. Returns 0, or -1 if memory is short.
 int preload_order_allowed(const char *before, char **options);
 
 #endif

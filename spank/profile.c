@@ -113,8 +113,8 @@ static int load(spank_t spank, const char *library, char *const *environment)
     return result;
 }
 
-// Remove the library from LD_PRELOAD on a node that lacks the library although the first node has it. Otherwise the
-// loader would print an error in every program.
+// Remove the library from LD_PRELOAD on a node that lacks the library although the first node has it. If the library
+// stayed in the list, the loader would print an error in every program.
 static void leave_out(spank_t spank, const char *library, char *const *environment)
 {
     char *list = NULL;
@@ -126,7 +126,7 @@ static void leave_out(spank_t spank, const char *library, char *const *environme
 }
 
 // Set up the profile of a step, in the directory that the script has set, if any. Returns a line for the user if there
-// is a problem, to be freed, or else NULL.
+// is a problem, or else NULL. The caller must free the line.
 static char *set_up(spank_t spank, const struct settings *settings, const struct profiled_step *step,
                     char *const *environment)
 {

@@ -25,8 +25,8 @@ struct profiled_step {
 };
 
 // Set up the profile of a step. Call this with the user's privileges, in slurm_spank_user_init, after all other
-// settings. If the user wants a profile but none can be taken, returns a line for the user, to be freed; the step then
-// runs without a profile.
+// settings. If the user wants a profile but none can be taken, the step runs without a profile, and the function
+// returns a line for the user; the caller must free the line.
 char *profile_start(spank_t spank, const struct settings *settings, const struct profiled_step *step);
 
 #endif

@@ -51,13 +51,13 @@ struct outcome {
     } * ended;
 };
 
-// Return a `decide` request, to be freed; NULL if it would exceed REQUEST_MAX, or if memory is short.
+// Return a `decide` request; NULL if it would exceed REQUEST_MAX, or if memory is short. The caller must free it.
 char *request_decide(const struct question *question, size_t *size);
 
-// Return an `outcome` request, to be freed; NULL as for request_decide.
+// Return an `outcome` request, or NULL as request_decide does. The caller must free it.
 char *request_outcome(const struct outcome *outcome, size_t *size);
 
-// Return an `identity` request, to be freed; NULL as for request_decide.
+// Return an `identity` request, or NULL as request_decide does. The caller must free it.
 char *request_identity(const char *decision, const struct identity *identity, size_t *size);
 
 #endif

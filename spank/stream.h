@@ -9,15 +9,16 @@
 #include "deadline.h"
 #include "result.h"
 
-// Return `fd`, or a copy of it above the standard descriptors, with the original closed. Otherwise, if the process has
-// closed its standard descriptors, its output could go to the peer. Returns -1 if no descriptor is left.
+// Return `fd` or, if it is a standard descriptor, close it and return a copy above the standard descriptors. Without
+// the copy, the output of a process that has closed its standard descriptors could go to the peer. Returns -1 if no
+// descriptor is left.
 int stream_above_standard(int fd);
 
 // Send a frame: a header and `size` bytes.
 enum client_result stream_send_frame(int fd, const char *body, size_t size, nanoseconds deadline);
 
-// Read a frame of 1 to `limit` bytes. On CLIENT_OK, `*body` holds `*size` bytes and a NUL after them, and must be freed
-// by the caller. On failure, `*body` is unchanged.
+// Read a frame of 1 to `limit` bytes. On CLIENT_OK, `*body` holds `*size` bytes and a NUL after them; the caller must
+// free it. On failure, `*body` is unchanged.
 enum client_result stream_receive_frame(int fd, size_t limit, nanoseconds deadline, char **body, size_t *size);
 
 #endif

@@ -87,8 +87,8 @@ static void forget_profile(spank_t spank, const struct settings *settings)
     spank_job_control_unsetenv(spank, PROFILE_NAME);
 }
 
-// Remove the settings that a job has inherited from the job that it was submitted from. Otherwise they would look like
-// settings that the user chose.
+// Remove the settings that a job has inherited from the job that it was submitted from. If they stayed, they would look
+// like settings that the user chose.
 static void forget_inherited(spank_t spank, const struct settings *settings)
 {
     struct decision inherited = {0};

@@ -144,7 +144,7 @@ def me(person: APerson) -> Me:
 
 @router.get("/overview")
 def overview(site: ASite, person: APerson) -> Overview:
-    """Return the numbers of decisions, the savings, and the candidates for tuning, all as of the time `at`."""
+    """Return counts of decisions, the savings, and the candidates for tuning, with the time at which they were read."""
     return Overview.model_validate(site_summary.document(site.overview.latest(), person.reader))
 
 
@@ -163,7 +163,7 @@ def jobs(
 ) -> Jobs:
     """List jobs, newest first. Users who are not staff only get their own jobs.
 
-    For the next page, set `until` to the `at` of the last job.
+    For the next page, set `until` to the value of `at` in the last job of this page.
     """
     wanted = wanted_jobs(
         user, application=application, verdict=verdict, main_record=record, failed=failed, since=since, until=until,

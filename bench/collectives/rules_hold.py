@@ -50,7 +50,7 @@ LATER_S = 600.0
 
 
 def summary(told: Mapping[str, Any], points: Points, again: Mapping[str, Times]) -> dict[str, Any]:
-    """Return the final JSON object without `network`, from the campaign's report and the later measurements."""
+    """Return the final JSON object, except its key `network`, from the campaign's report and the later measurements."""
     rules = [rule for record in told["records"] for rule in record["parametrization"]["rules"] if rule["applied"]]
     found = {
         rule["problem"]: gain_of(again[DEFAULT][rule["problem"]], again[SHARED][rule["problem"]]) for rule in rules

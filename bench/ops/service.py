@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the leaks of a real daemon after ten thousand requests, and its slowdown by ten million logged decisions."""
+"""Measure what a daemon leaks in ten thousand requests, and how much ten million logged decisions slow it down."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROUNDS = 20
 NUMBERS = itertools.count(1_000_000_000)  # job ids
 YEAR_S = 364 * 86_400.0
 
-# Copies the first decision; `{values}` changes the id, time, job and block of each copy. Rows are in the order of time.
+# Copies the first decision; `{values}` changes the id, time, job and block of each copy. Rows are ordered by time.
 _MORE_SQL = """
 INSERT INTO decision ({names})
 WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)

@@ -100,7 +100,7 @@ def measure(folder: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    """Print the shares and return the exit status."""
+    """Print the shares of right, wrong and unknown answers, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.recognition.read_by_hand", description=__doc__)
     parser.add_argument("folder", type=Path, help="batch scripts as OWNER/PROJECT/PATH")
     parser.add_argument("--draw", choices=sorted(draws()), help="use only the labels of this draw")

@@ -140,7 +140,7 @@ class Bench:
         return True
 
     def time(self, program: BenchProgram, commands: tuple[str, str], pairs: int) -> None:
-        """Alternate program, skeleton and the program with the witness; store speed-ups and computing share."""
+        """Run program, skeleton, and program with the witness in turn; store speed-ups and the share of computing."""
         arguments = with_ranks(program.computing, COMPUTING_RANKS)
         took: tuple[list[Took], list[Took]] = ([], [])
         shares = []
@@ -176,7 +176,7 @@ class Bench:
         click.echo(f"{program.name:<12} {self.ratios[program.name]} {verdict.reason}")
 
     def result(self) -> dict[str, Any]:
-        """Return the final JSON object, without `load`."""
+        """Return the final JSON object, except the keys that `main` adds."""
         met = bar(self.golden, self.identical, self.speed_up, self.computing)
         names = ("golden", "identical", "refused", "speed_up", "cpu_ratio", "computing", "ratios", "agree", "versions")
         return {name: getattr(self, name) for name in names} | {"bar": met, "met": all(met.values())}

@@ -29,7 +29,10 @@ Times = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def settings(patterns: Sequence[str]) -> dict[str, dict[str, Parametrization | None]]:
-    """Return the setting for each pattern in each of `WAYS`. Raises LandscapeError if a landscape is missing."""
+    """Return {pattern: {way: setting}} for the ways "none", "default" and "tuned", the best setting of the landscape.
+
+    Raises LandscapeError if a landscape is missing.
+    """
     found: dict[str, dict[str, Parametrization | None]] = {}
     for pattern in patterns:
         landscape = load(path_of(pattern, full=False))

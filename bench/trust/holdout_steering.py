@@ -19,11 +19,11 @@ JOBS = 200
 ASKS = 6
 """Maximum number of requests that the attacker sends before each job of the victim."""
 TRIAL = 40
-"""Number of a user's first jobs. Half of these are held out, whatever the configured share."""
+"""Number of a user's first jobs. Half of these are held out, whatever share of jobs is configured as held out."""
 
 
 def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
-    """Return `holdout_steered`, the largest difference between the victim's held-out share and the configured share."""
+    """Return `holdout_steered`, the largest difference between the configured and the actual share of held-out jobs."""
     found = [
         abs(_share(scratch / f"share-{number}", share, wanted, jobs) - share)
         for number, (share, wanted) in enumerate(((0.5, "apply"), (0.5, "holdout"), (0.1, "apply"), (0.1, "holdout")))

@@ -46,7 +46,7 @@ class Sender(Generic[T]):
         telling.close()
 
     def result(self, timeout_s: float = 900.0) -> T:
-        """Wait for the end of `play`, return its result, and end the process."""
+        """Wait until the function `play` has returned in the process, end the process, and return the result."""
         try:
             if not self._told.poll(timeout_s):
                 raise TimeoutError(f"a sender has not ended within {timeout_s:g} s")
@@ -56,7 +56,7 @@ class Sender(Generic[T]):
             self.end()
 
     def is_done(self) -> bool:
-        """Return whether `play` has ended."""
+        """Return whether the function `play` has returned in the process."""
         return self._told.poll(0)
 
     def end(self) -> None:

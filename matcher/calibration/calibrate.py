@@ -111,8 +111,9 @@ def calibrate(
     Args:
         site: Pairs of the site's jobs, for the prior.
         scripts: Pairs of scripts to fit weights to, in addition to the made-up pairs.
-        weights: "logistic" (fitted by `logistic_weights`; for a site without scripts, the weights of the model `site`)
-            or "ecm" (fitted by `ecm` to the site's pairs, each part separately).
+        weights: "logistic" (fitted by `logistic_weights`; if `site` is given without `scripts`, the weights of
+            Reprise's model "site" are used instead) or "ecm" (fitted by `ecm` to the site's pairs, each part
+            separately).
         false_matches: Share of jobs of untuned applications that may match.
         name: The model's name.
         version: The model's version.

@@ -105,7 +105,7 @@ def _checked(rows: Levels, start: Sequence[Sequence[float]]) -> list[Floats]:
 
 
 def _sum(of_level: Sequence[Floats], rows: Levels) -> Floats:
-    """Return, for each row of `levels`, the sum of its levels' values over all comparisons; unknown levels count 0."""
+    """Return, for each of `rows`, the sum of its levels' values over all comparisons; unknown levels count 0."""
     total = np.zeros(len(rows))
     for comparison, values in enumerate(of_level):
         column = rows[:, comparison]

@@ -111,8 +111,8 @@ def _weights(values: Floats, knots: Sequence[Floats]) -> Weights:
 def line(totals: Floats, pairs: Pairs) -> tuple[float, float]:
     """Fit a line that maps patterns' `totals` in bits to log-odds, and return its slope and its offset in bits.
 
-    As in Platt (1999), labels do not count as certain. Otherwise, if the totals separated matching from other pairs
-    completely, the slope would grow without limit.
+    As in Platt (1999), labels do not count as certain. If they did, the slope would grow without limit when the totals
+    separate matching from other pairs completely.
     """
     matched, others = pairs.matched.sum(), pairs.others.sum()
     targets = pairs.matched * (matched + 1) / (matched + 2) + pairs.others / (others + 2)

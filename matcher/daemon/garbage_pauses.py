@@ -38,7 +38,7 @@ def collect() -> None:
 def ignored() -> Iterator[None]:
     """Suspend collection within the context, and exclude all present objects from later collections.
 
-    Otherwise collections would traverse all records, which takes longer than loading them.
+    If collections were not suspended, they would traverse all records, which takes longer than loading them.
     """
     gc.disable()
     try:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 FRESH_S = 600.0
 """Seconds after an answer during which no job is asked to identify the same program.
 
-Otherwise, each job of a campaign would read the program's file.
+Without this time, each job of a campaign would read the program's file.
 """
 UNANSWERED_S = 60.0
 """Seconds after a request during which no other job of the user is asked to identify the same program.

@@ -24,7 +24,10 @@ class Lists:
     deny: frozenset[str] = frozenset()
 
     def refuse(self, *names: str) -> bool:
-        """Return whether the lists refuse a user, account or partition that has all of these names."""
+        """Return whether the lists refuse a user, account or partition with these alternative names.
+
+        A list contains the user, account or partition if it contains at least one of the names.
+        """
         return not self.deny.isdisjoint(names) or bool(self.allow and self.allow.isdisjoint(names))
 
 

@@ -48,15 +48,15 @@ class Report:
 
     @property
     def measures(self) -> Measures:
-        """Shares of all jobs at the model's threshold."""
+        """The measures over all jobs, at the model's threshold."""
         return measure(self.answers, self.threshold)
 
     def kinds(self) -> dict[str, Measures]:
-        """Return the shares at the model's threshold for each kind of job."""
+        """Return the measures over each kind of job, at the model's threshold."""
         return {kind: measure(found, self.threshold) for kind, found in by_kind(self.answers).items()}
 
     def merged_kinds(self) -> list[tuple[list[str], Measures]]:
-        """Return the shares for each kind of job; kinds without wrong answers are merged into one, which comes last."""
+        """Return the measures over each kind of job; kinds without wrong answers are merged into one, the last."""
         kinds = by_kind(self.answers)
         right = [
             kind for kind, found in kinds.items() if not any(one.verdict(self.threshold) in WRONG for one in found)
@@ -71,7 +71,7 @@ class Report:
         return {at: measure(self.answers, at) for at in sorted({*THRESHOLDS, self.threshold})}
 
     def failures(self) -> list[Failure]:
-        """Return the failures whose shares have the largest lower bounds, at most FAILURES of them."""
+        """Return at most FAILURES failures, in decreasing order of the lower bound of `Failure.share`."""
         found = [one for kind, answers in by_kind(self.answers).items() for one in self._failures_of(kind, answers)]
         found.sort(key=lambda one: (-(one.share.low or 0.0), one.kind, one.verdict))
         return found[:FAILURES]
@@ -88,7 +88,7 @@ class Report:
                 yield Failure(kind, verdict, share(sites), tuple(failed[:EXAMPLES]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object with the shares for all jobs, by kind of job and by threshold, and with the failures."""
+        """Return a JSON object with the failures, and the measures over all jobs, by kind of job and by threshold."""
         return {
             **self.measures.to_json(),
             "kinds": {kind: measures.to_json() for kind, measures in self.kinds().items()},
@@ -143,15 +143,16 @@ def headline(reports: Sequence[Report]) -> str:
 
 
 def summary(reports: Sequence[Report]) -> Table:
-    """Return a table of the shares with one row per scenario."""
+    """Return a table of the measures with one row per scenario."""
     return Table("", ("scenario", *_HEAD), [(report.scenario, *_row(report.measures)) for report in reports])
 
 
 def details(report: Report) -> list[Table]:
-    """Return three tables: the shares by kind of job, the shares by threshold, and the most frequent failures.
+    """Return three tables: the measures by kind of job, the measures by threshold, and the most frequent failures.
 
     The table by kind omits the precision, because the applications of most kinds of jobs are either all known or all
-    unknown. Kinds without a wrong answer share the last row. Consecutive thresholds with equal shares also share a row.
+    unknown. Kinds without a wrong answer have the last row in common. Consecutive thresholds with equal measures have
+    one row.
     """
     kinds = [("; ".join(kinds), *_row(measures)[:-1]) for kinds, measures in report.merged_kinds()]
     thresholds = [(f"{at:g}", *_shares(measures)) for at, measures in report.by_threshold().items()]

@@ -99,17 +99,17 @@ class Measures:
 
     @property
     def recall(self) -> Share:
-        """Share `right_application`, under its usual name in information retrieval."""
+        """The measure `right_application`, under its usual name in information retrieval."""
         return self.right_application
 
     def to_json(self) -> dict[str, dict[str, float | int | None]]:
-        """Return a JSON object with the shares by name."""
+        """Return a JSON object that maps the names of the measures to their values and intervals."""
         names = ("right_application", "right_nodes", "unknown_matched", "precision", "recall", "missed", "confused")
         return {name: getattr(self, name).to_json() for name in names}
 
 
 def measure(found: Sequence[Answer], threshold: float) -> Measures:
-    """Return the shares at `threshold`. For the confidence intervals, the jobs of each seed form a cluster."""
+    """Return the measures of the answers at `threshold`. For the intervals, the jobs of each seed form a cluster."""
     seeds = sorted({answer.seed for answer in found})
     judged = [(answer.seed, answer.query, answer.verdict(threshold)) for answer in found]
 

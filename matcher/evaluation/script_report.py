@@ -62,7 +62,7 @@ class ScriptReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object with the shares in `ScriptMeasures`, each with its interval and number of jobs."""
+        """Return a JSON object with the measures in `ScriptMeasures`, each with its interval and number of jobs."""
         head = {"model": self.model, "threshold": self.threshold, "seeds": self.seeds}
         shares = measure(self.judged)
         return {
@@ -85,7 +85,7 @@ class ScriptReport:
         return f"sites {', '.join(names)}" if names else ONE_SITE
 
     def tables(self) -> list[Table]:
-        """Return two tables: the shares, and examples of jobs that matched a record of another application."""
+        """Return two tables: the measures, and examples of jobs that matched a record of another application."""
         shares = measure(self.judged)
         rows = [(name, meaning, *_cells(getattr(shares, name.replace(" ", "_")))) for name, meaning in _MEANING.items()]
         examples = list(_examples(self.judged))

@@ -110,7 +110,7 @@ def _outcome(asking: LabelledScript, given: LabelledScript) -> Outcome:
 
 
 def measure(found: Sequence[Judged]) -> ScriptMeasures:
-    """Return the shares; jobs with the outcome NEITHER are not counted."""
+    """Return the measures of the judged jobs, without the jobs that have the outcome NEITHER."""
     sites_only = [one for one in found if one.site != STRANGERS]
     unknown = [one for one in found if one.site == STRANGERS]
     variants = [one for one in sites_only if one.asking.kind == "variant"]

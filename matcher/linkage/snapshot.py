@@ -50,7 +50,7 @@ BLOCKS = 64
 which other rows can be dropped."""
 
 LEAST = float(np.finfo(np.float64).min)
-"""A total that every record reaches; only the rows of removed records, with totals of minus infinity, do not."""
+"""A total that every record reaches. The rows of removed records do not, because their totals are minus infinity."""
 
 
 Exact = tuple[float, float]

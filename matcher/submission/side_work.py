@@ -110,7 +110,7 @@ SOURCED = re.compile(
     r"save|start|stop|update|write)_\w+\Z"
 )
 """Pattern of command names that, without a path or arguments, are probably functions from a sourced file."""
-# Pattern of names, without a path or suffix, of tools with which sites and users set up a job.
+# Pattern of the names of tools with which sites and users set up a job. The names have no path and no suffix.
 SITE_TOOL = re.compile(
     r"(?:\w|(?:de)?activate|(?:de)?spacktivate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|"
     r"getconf|setfacl|tput|stty|"

@@ -143,7 +143,7 @@ def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool
 
 
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> tuple[str, str, bool]:
-    """Parse a cluster such as `-HQJname`; return its last option like `_read_long`, and put the others in `parsed`."""
+    """Parse a cluster such as `-HQJname`; return the last option as `_read_long` does, put the others in `parsed`."""
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
         name, takes = table.short.get(letter, ("", Takes.NOTHING))
         if takes is Takes.NOTHING and position < len(word):

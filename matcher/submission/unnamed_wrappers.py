@@ -89,9 +89,9 @@ def _executable_inside(name: str, words: Sequence[str]) -> int:
 
 
 def _is_given_script(words: Sequence[str], position: int) -> bool:
-    """Return whether the interpreter at this position is followed by a script, module or code.
+    """Return whether the word at `position`, which names an interpreter, is followed by a script, module or code.
 
-    Otherwise, the word at this position may be a directory or an option's value.
+    If not, the word may be a directory or an option's value that only has an interpreter's name.
     """
     following = words[position + 1 : position + 4]
     return bool(following) and (following[0] in ("-m", "-c") or any(map(_SCRIPT.match, following)))

@@ -395,30 +395,30 @@ def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict
 
 
 def ok_reply(identify: str | None = None) -> dict[str, Any]:
-    """Return the answer to `outcome` and `identity`; `identify` is the path of a program for the job to identify."""
+    """Return the reply to an `outcome` or `identity` request; `identify` is the path of a program to identify."""
     return {"v": VERSION, "kind": "ok"} | ({"identify": identify} if identify else {})
 
 
 def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to `explain` and `preview`: the output of `reprise match explain --json`."""
+    """Return the reply to an `explain` or `preview` request: the output of `reprise match explain --json`."""
     return {"v": VERSION, "kind": "explanation", "story": story}
 
 
 def comparison_reply(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to `compare`, with the fields of `behaviour.Comparison`."""
+    """Return the reply to a `compare` request, with the fields of `behaviour.Comparison`."""
     return {"v": VERSION, "kind": "comparison", **comparison}
 
 
 def token_reply(token: str) -> dict[str, Any]:
-    """Return the answer to `token`, with a new token for the web pages."""
+    """Return the reply to a `token` request, with a new token for the web pages."""
     return {"v": VERSION, "kind": "token", "token": token}
 
 
 def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]:
-    """Return the answer to `ping`: the matcher's version, number of records, and seconds since its start."""
+    """Return the reply to a `ping` request: the matcher's version, number of records, and seconds since its start."""
     return {**ok_reply(), "version": version, "records": records, "uptime_s": round(uptime_s, 3)}
 
 
 def error_reply(reason: str) -> dict[str, Any]:
-    """Return the answer to a request that cannot be served; the reason is truncated to REASON_LIMIT bytes."""
+    """Return the reply to a request that cannot be served; the reason is truncated to REASON_LIMIT bytes."""
     return {"v": VERSION, "kind": "error", "reason": shortened(reason, REASON_LIMIT)}

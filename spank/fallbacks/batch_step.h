@@ -13,8 +13,8 @@ bool batch_step_is_ours(void);
 // Describe the job from the environment; false if the environment contains no job.
 bool batch_step_describe(struct job *job);
 
-// Return the path of the spooled script below `spool`, which is SlurmdSpoolDir in slurm.conf; to be freed. NULL if
-// memory is short.
+// Return the path of the spooled script below `spool`, which is SlurmdSpoolDir in slurm.conf; NULL if memory is short.
+// The caller must free the path.
 char *batch_step_script(const char *spool, const struct job *job);
 
 #endif

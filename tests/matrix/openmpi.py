@@ -58,7 +58,7 @@ class OpenMPI(Protocol):
 
     @property
     def work(self) -> Path:
-        """Return the host's path of a directory. The release's programs see this directory at the path `seen`."""
+        """Return the path of the work directory on the host. The release's programs find it at the path `seen`."""
 
     @property
     def seen(self) -> str: ...
@@ -226,7 +226,7 @@ def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] |
 
 
 def probe_crashes(mpi: OpenMPI, files: Sequence[bytes]) -> list[bool]:
-    """Return, for each rules file for `tuned`, whether a launch with the file is killed by a signal."""
+    """Return, for each rules file for the component `tuned`, whether a launch with the file is killed by a signal."""
     return ["ignal" in output for output in _launches(mpi, files, TUNED, ["bcast:8:4"] * len(files))]
 
 

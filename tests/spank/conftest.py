@@ -241,7 +241,7 @@ class Stub:
         settings: Sequence[str] = (),
         before: Sequence[str] = (),
     ) -> Played:
-        """Play a submission with this command line and environment, and return the results."""
+        """Run the plugin's hooks for a submission with this command line and environment, and return the results."""
         context = "local" if argv[0] == "srun" else "allocator"
         chosen = [f"option {option}"] if option else []
         lines = [f"context {context}", *self.settings(*settings), *before, "call init", *chosen, "call init_post_opt"]

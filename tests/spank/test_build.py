@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plugin's Makefile, including Slurm headers that change or that differ from the installed Slurm."""
+"""Test the plugin's Makefile: builds for other Slurm releases, installation, compiler flags and exported symbols."""
 
 from __future__ import annotations
 

@@ -34,7 +34,10 @@ def start(
     then: Sequence[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> Played:
-    """Play the start of a step whose job carries the decision `carried`; `own` is slurmstepd's environment."""
+    """Run the plugin's hooks for the start of a step whose job carries the decision `carried`, and return the results.
+
+    `own` is slurmstepd's environment. The script lines in `then` run after the hooks.
+    """
     text = carried if isinstance(carried, str) else json.dumps(carried)
     lines = [
         "context remote",

@@ -37,7 +37,10 @@ def tcp(munged: Munged) -> Iterator[TcpDaemon]:
 
 
 def submit(stub: Stub, *settings: str, option: str = "") -> Played:
-    """Play a submission with these arguments of the plugin. The deadline is 1 s by default; no endpoint is added."""
+    """Run the plugin's hooks for a submission, with these arguments of the plugin, and return the results.
+
+    The deadline is 1 s unless `settings` has another; no endpoint is added.
+    """
     own = [f"kill_switch={stub.directory / 'disabled'}", "deadline_ms=1000", *settings]
     lines = ["context allocator", *(f"plugstack {argument}" for argument in own), "call init"]
     return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")

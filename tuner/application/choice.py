@@ -84,8 +84,8 @@ def choose(
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
     come before those that affect any computation, the largest share first. The points begin with the first preset or
-    value of each component, followed by the second of each, and so on. Otherwise a component with many values could use
-    up all runs.
+    value of each component, followed by the second of each, and so on. If all values of a component came first, a
+    component with many values could use up all runs.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []

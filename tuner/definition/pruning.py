@@ -85,11 +85,11 @@ def limit_s(
 def rung_s(
     history: Sequence[Evaluation], keep: float, point: Parametrization, key: Callable[[Parametrization], Hashable]
 ) -> float | None:
-    """Return the longest next run, in seconds, that keeps a point's mean in the best share of comparable points.
+    """Return the longest next run, in seconds, that keeps a point's mean among the best of the comparable points.
 
-    The best share is `keep`. Comparable points are those that reached the point's next rung (or the last rung that
-    enough points reached). Each of these points counts with the mean of its first runs, up to that rung. Return None if
-    too few points reached any of these rungs.
+    `keep` is the fraction of the comparable points that count as best. Comparable points are those that reached the
+    point's next rung (or the last rung that enough points reached). Each of these points counts with the mean of its
+    first runs, up to that rung. Return None if too few points reached any of these rungs.
     """
     runs: dict[Hashable, list[Evaluation]] = {}
     for one in history:

@@ -20,7 +20,7 @@ FOR_TWO_RANKS = "two_proc"  # name of the algorithm for exactly two ranks, the s
 
 @cache
 def known_algorithms(component: str, series: str) -> Algorithms:
-    """Return the algorithms of `tuned` or `han` in a series of releases, such as "5.0".
+    """Return the algorithms of a component, `tuned` or `han`, in a series of releases, such as "5.0".
 
     The result is empty if the series is unknown.
     """

@@ -223,7 +223,7 @@ class OSU:
     settings: Settings
 
     def joins(self, earlier: Call, later: Call) -> bool:
-        """Return whether `later` has twice the size of `earlier`."""
+        """Return whether `later` has the same collective as `earlier`, and twice its size."""
         return earlier.collective == later.collective and later.size == 2 * earlier.size
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision whether a model is accurate enough to use, and for which configurations. Otherwise, nothing is predicted."""
+"""Decision whether a model is accurate enough for predictions, and for which configurations it makes them."""
 
 from __future__ import annotations
 

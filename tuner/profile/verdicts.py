@@ -48,7 +48,7 @@ class Verdict:
 
 
 def verdicts(profile: Profile, components: Mapping[str, Touches]) -> list[Verdict]:
-    """Return a verdict for each component; those worth trying come first, in order of decreasing share."""
+    """Return a verdict for each component; those worth trying come first, in decreasing order of `Verdict.share`."""
     found = [_verdict(profile, name, touches) for name, touches in components.items()]
     return sorted(found, key=lambda one: (not one.worth, -one.share, not one.known, one.component))
 

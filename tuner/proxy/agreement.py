@@ -25,7 +25,7 @@ from typing import TypeAlias
 from reprise.tuner.errors import ProxyError
 
 TOLERANCE = 0.03
-"""Maximum slowdown of the application at the proxy's best setting, compared with its own best setting, as a share."""
+"""Maximum slowdown (0.03: 3 %) of the application at the proxy's best setting, relative to its own best setting."""
 
 Times: TypeAlias = Mapping[str, Sequence[float]]
 """Run times in seconds, by setting."""
@@ -120,8 +120,8 @@ def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, fl
 
 
 def _is_faster(times: Times, quick: str, slow: str, by: float = 0.0) -> bool:
-    """Return whether the setting `quick` is faster than the setting `slow` by more than the share `by`.
+    """Return whether the setting `quick` is faster than the setting `slow` by more than the fraction `by`.
 
-    All runs with `quick` must be faster than all runs with `slow`. The share applies to the medians.
+    All runs with `quick` must be faster than all runs with `slow`. The fraction applies to the medians.
     """
     return max(times[quick]) < min(times[slow]) and median(times[slow]) > median(times[quick]) * (1 + by)

@@ -122,7 +122,7 @@ def _cut(mix: Mix, groups: Sequence[tuple[int, ...]], share: float) -> Mix:
 def _cut_loops(loops: Sequence[Loop], share: float) -> list[Loop]:
     """Return all ranks' copies of a loop with `share` times as many repetitions.
 
-    If the loop has too few repetitions for this share, the loops inside it are cut, too.
+    If the loop must keep more repetitions than that, since LEAST is the minimum, the loops inside it are cut, too.
     """
     before = loops[0].count
     count = min(before, max(LEAST, round(before * share)))

@@ -102,9 +102,9 @@ def combine(parts: Sequence[Part]) -> Combination:
 def publication(combination: Combination, comparison: Comparison, gain_of: str = "") -> Publication:
     """Return the publication of a measured combination.
 
-    `comparison` compares the application with all of these settings against its default, in alternating runs. The
-    default runs with Reprise switched off, and so without any settings for this application or cluster. `gain_of`
-    describes the measured quantity if it is not the run time.
+    `comparison` has the results of alternating runs: with the combination's settings, and with the default. In runs
+    with the default, Reprise is switched off, so that the application gets no settings for itself or for the cluster.
+    `gain_of` describes the measured quantity if it is not the run time.
     """
     artifacts = [part.artifact for part in combination.parts if part.artifact]
     alone = artifacts[0] if len(artifacts) == 1 else None

@@ -62,7 +62,7 @@ class History:
         }
 
     def by_record(self) -> list[tuple[int, Share]]:
-        """Return the records with their shares, in decreasing order of node-hours."""
+        """Return each record with the jobs that would get its settings, in decreasing order of their node-hours."""
         return sorted(self.records.items(), key=lambda one: (-one[1].node_hours, -one[1].jobs, one[0]))
 
 

@@ -83,7 +83,7 @@ def explain(data: bytes, families: Sequence[Family], call: Call) -> Shown:
 
 
 def show_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """Return the rules in a file of `han`, as each release reads them."""
+    """Return the rules in a rules file for the component `han`, as each release reads them."""
     lines: list[str] = []
     documents = []
     for names, rules, dropped, series in _han_readings(data, families):
@@ -100,7 +100,7 @@ def show_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def check_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """Report whether `han` in each release reads a file or drops it."""
+    """Report whether the component `han` of each release reads a rules file or drops it."""
     readings = list(_han_readings(data, families))
     lines = [f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}" for names, _, dropped, _ in readings]
     document = {"releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings]}
@@ -108,7 +108,7 @@ def check_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def explain_han(data: bytes, families: Sequence[Family], call: Call) -> Shown:
-    """Return the component that a file of `han` selects for a call, on each level at which the call may occur."""
+    """Return the component that a rules file for `han` selects for a call, on each level where the call may occur."""
     lines = [f"{call.collective} of {call.size} bytes of each rank, among {call.ranks} ranks of a level"]
     documents = []
     for names, rules, dropped, series in _han_readings(data, families):

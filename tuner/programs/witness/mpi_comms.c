@@ -34,7 +34,8 @@ static uint64_t hash_members(const int *members, int size)
     return hash ? hash : 1;
 }
 
-// Return the ranks in MPI_COMM_WORLD of a communicator's members, to be freed; NULL if the ranks cannot be determined.
+// Return the ranks in MPI_COMM_WORLD of a communicator's members; NULL if the ranks cannot be determined. The caller
+// must free the result.
 static int *members_of(MPI_Comm handle, bool is_remote, int size)
 {
     __typeof__(&MPI_Group_translate_ranks) translate = NEXT(PMPI_Group_translate_ranks);

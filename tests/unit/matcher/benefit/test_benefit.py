@@ -205,7 +205,7 @@ def run_time(noise: random.Random, effect: float = 0.0) -> float:
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Return the run times of jobs with settings, which save the share `gained`, and of held-out jobs.
+    """Return the run times of jobs with settings, which save the fraction `gained` of the time, and of held-out jobs.
 
     `slower` is added to the logarithms of all run times.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the limits on connections: each client gets only a share, and silent connections are closed if others wait."""
+"""Test limits: a client gets only some of the connections, and silent connections are closed if other clients wait."""
 
 from __future__ import annotations
 

@@ -58,7 +58,10 @@ def test_a_hybrid_is_a_hypercube_of_the_shortest_axis_and_then_random() -> None:
 
 
 def test_on_an_axis_with_fewer_values_than_points_each_comes_equally_often() -> None:
-    """`hybrid` has this property only for as many points as the shortest axis has values (Robert 2021, section 3.2)."""
+    """The design `hybrid` has this property only for as many points as the shortest axis has values.
+
+    See Robert 2021, section 3.2.
+    """
     space = Space((Parameter("a", tuple(range(4))), Parameter("b", tuple(range(40)))))
     points = initial_design.lhs(space, 12, np.random.default_rng(5))
     assert set(Counter(point["a"] for point in points).values()) == {3}

@@ -112,7 +112,7 @@ def test_the_default_is_the_unchanged_script(together: Site) -> None:
 
 
 def test_files_are_dropped_from_memory_before_every_trial_including_the_default(together: Site) -> None:
-    """Otherwise settings whose trials drop files would be compared with a default whose runs do not drop them."""
+    """If only some trials dropped files, settings would be compared with a default that reads files from memory."""
     files = [together.directory / name for name in ("a b", "gone", "pipe")]
     files[0].write_bytes(b"x" * 4096)
     os.mkfifo(files[2])
