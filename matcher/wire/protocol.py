@@ -381,7 +381,7 @@ def read_request(body: bytes) -> Request:
 
 
 def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
-    """Return the answer to `decide`. Variables are included only with the verdict `apply`; the user may see `score`."""
+    """Return the reply to a `decide` request, with variables if the verdict is `apply`. The user may see `score`."""
     return {
         "v": VERSION,
         "kind": "decision",

@@ -195,7 +195,7 @@ def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, st
 
 
 def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return, for each rules file for `tuned`, the calls that failed because the file's algorithm does not exist."""
+    """Return, for each rules file for `tuned`, the calls that failed because the release lacks their algorithm."""
     found = []
     outputs = _launches(mpi, files, TUNED, [" ".join(words) for words in calls])
     for output, words in zip(outputs, calls, strict=True):
