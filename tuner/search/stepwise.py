@@ -21,7 +21,7 @@ from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, Observation, OpenedSearch
 
 EFFECT = 0.2
-"""Standard deviation of a change's effect before it is measured, relative to the value of the base."""
+"""Standard deviation of a change's effect before its first run, relative to the value of the base."""
 NOISE = 0.03
 """Standard deviation of a run's noise, relative to the value of the base."""
 SAME = 0.01
