@@ -34,7 +34,7 @@ def best_of(
         return float(10.0 * np.prod(shares) * np.exp(noise * rng.normal()))
 
     search = build(method, more.pop("space", SPACE), 1, 0, settings=settings_of(method, more))
-    found = {}
+    found: dict[tuple[tuple[str, Value], ...], float] = {}
     for point in (DEFAULT, DEFAULT):
         search.tell(point, run(point))
     for _ in range(budget):
@@ -43,11 +43,11 @@ def best_of(
         value = run(point)
         search.tell(point, value)
         found[tuple(point.items())] = value
-    return dict(min(found, key=found.__getitem__))
+    return dict(min(found, key=lambda point: found[point]))
 
 
 def test_each_change_is_added_to_those_that_helped() -> None:
-    effects = {("b", 1): -0.1, ("d", 1): -0.2, ("e", 1): 0.3}
+    effects: dict[tuple[str, Value], float] = {("b", 1): -0.1, ("d", 1): -0.2, ("e", 1): 0.3}
     assert best_of("stepwise", effects, budget=6) == {**DEFAULT, "b": 1, "d": 1}
 
 
@@ -73,7 +73,7 @@ def test_a_change_replaces_another_that_excludes_it() -> None:
     space = Space(SPACE.parameters, either_a_or_b)
     changes = [{"c": 1}, {"a": 1}, {"b": 1}, {"d": 1}]
     search = build("stepwise", space, 1, 0, settings=settings_of("stepwise", {"changes": changes}))
-    asked = []
+    asked: list[Parametrization] = []
     for value in (10.0, 9.0, 8.0, 7.0, 6.9):
         search.tell(asked[-1] if asked else DEFAULT, value)
         point = search.ask()
