@@ -34,16 +34,15 @@ def best_of(
         return float(10.0 * np.prod(shares) * np.exp(noise * rng.normal()))
 
     search = build(method, more.pop("space", SPACE), 1, 0, settings=settings_of(method, more))
-    found: dict[tuple[tuple[str, Value], ...], float] = {}
-    for point in (DEFAULT, DEFAULT):
-        search.tell(point, run(point))
+    for _ in range(2):
+        search.tell(DEFAULT, run(DEFAULT))
+    found: list[tuple[float, Parametrization]] = []
     for _ in range(budget):
         point = search.ask()
         assert point is not None
-        value = run(point)
-        search.tell(point, value)
-        found[tuple(point.items())] = value
-    return dict(min(found, key=lambda point: found[point]))
+        found.append((run(point), point))
+        search.tell(point, found[-1][0])
+    return min(found, key=lambda one: one[0])[1]
 
 
 def test_each_change_is_added_to_those_that_helped() -> None:
