@@ -54,7 +54,9 @@ static inline uint32_t piece_since(struct piece *pieces, uint64_t number)
     return atomic_load_explicit(&piece_place(pieces, number)->since, memory_order_relaxed);
 }
 
-// Mark pieces that are being loaded as loaded at the time `now`, in a unit of the caller's choice, or as absent.
+// End the loading of the pieces from `first` up to, but not including, `last`. pieces_loaded marks them as loaded at
+// the time `now`, in any unit that the caller chooses; pieces_give_up marks them as absent. Pieces that are not being
+// loaded stay unchanged.
 void pieces_loaded(struct piece *pieces, uint64_t first, uint64_t last, uint32_t now);
 void pieces_give_up(struct piece *pieces, uint64_t first, uint64_t last);
 

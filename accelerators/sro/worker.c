@@ -20,9 +20,10 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// Return whether the descriptor still refers to the file for which the zone was requested. A thread that closes a
-// descriptor first changes `watched` and then checks `calling`, so that at least one of the two threads sees the
-// other's change.
+// Return whether the descriptor still refers to the file for which the zone was requested. The worker sets `calling`
+// before it calls this function, which reads `watched`. A thread that is about to close the descriptor does the
+// reverse: it changes `watched`, then reads `calling`. At least one of the two threads therefore sees the change of the
+// other.
 static bool is_same(struct state *state, const struct job *job)
 {
     struct stat now;

@@ -77,7 +77,7 @@ def schedule(patterns: Sequence[str], points: int, rng: random.Random) -> list[T
 def measure(patterns: Sequence[str], space: Space, repetitions: int, one: Measure, seed: int) -> dict[str, Measured]:
     """Measure all points of all patterns, `repetitions` times."""
     found = {pattern: Measured([[] for _ in space.points]) for pattern in patterns}
-    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     for repetition in range(repetitions):
         tasks = schedule(patterns, len(space.points), rng)
         for number, (pattern, index) in enumerate(tasks, 1):

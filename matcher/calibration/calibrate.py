@@ -85,7 +85,7 @@ def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = 
             f"{len(jobs)} jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use Reprise's "
             "model `site`"
         )
-    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     numbers = rng.sample(range(len(jobs)), min(len(jobs), KNOWN))
     records = [LinkableRecord(number, jobs[number], 0.0, 0.0) for number in numbers]
     against = Against(site_template.unweighted(), records, cluster_nodes=cluster_nodes, timezone=timezone)

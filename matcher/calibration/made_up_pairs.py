@@ -49,7 +49,7 @@ def pairs() -> Pairs:
 
 
 def _of_site(site: Scenario, seed: int) -> Pairs:
-    rng = random.Random(f"missing {seed}")  # noqa: S311 - a simulation
+    rng = random.Random(f"missing {seed}")  # noqa: S311 - not used for security
     records = [dataclasses.replace(one, metadata=_lacking(one.metadata, rng)) for one in site.records]
     against = Against(site_template.unweighted(), records, cluster_nodes=site.cluster_nodes, timezone="UTC")
     applications = np.array(site.applications)

@@ -205,7 +205,7 @@ class Use:
 
 def generate(seed: int) -> Scenario:
     """Generate the site that `seed` determines."""
-    rng = random.Random(seed)  # noqa: S311 - a simulation
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     scripts = Scripts(seed)
 
     def job(use: Use, nodes: int, *, is_new: bool) -> JobMetadata:

@@ -59,7 +59,7 @@ class Scripts:
     """Generator of batch scripts for the jobs of one site."""
 
     def __init__(self, seed: int) -> None:
-        self._rng = random.Random(f"scripts {seed}")  # noqa: S311 - a simulation
+        self._rng = random.Random(f"scripts {seed}")  # noqa: S311 - not used for security
         self._habits: dict[str, list[str]] = {}
         self._steps: dict[str, list[str]] = {}
         self._lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}

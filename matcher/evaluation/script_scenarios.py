@@ -93,7 +93,7 @@ def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
     """
     known = [script for script in scripts if script.label.is_known]
     for centre, owners in sorted(_by_centre(known).items()):
-        yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
+        yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - not used for security
 
 
 def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[LabelledScript]]]:
@@ -110,7 +110,7 @@ def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[Labe
 
 def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
     """Yield sites with GROUP owners each, who are drawn from all owners, regardless of centers."""
-    rng = random.Random(f"groups {seed}")  # noqa: S311 - a choice
+    rng = random.Random(f"groups {seed}")  # noqa: S311 - not used for security
     owners = [
         (owner, [one for name in rng.sample(sorted(of), min(len(of), MOST)) for one in of[name]])
         for owner, written in _by_owner([script for script in scripts if script.label.is_known]).items()
@@ -126,7 +126,7 @@ def strangers(scripts: Sequence[LabelledScript], seed: int, records: int | None 
 
     At most `records` scripts are tuned.
     """
-    rng = random.Random(f"strangers {seed}")  # noqa: S311 - a choice
+    rng = random.Random(f"strangers {seed}")  # noqa: S311 - not used for security
     owners = list(_by_owner([script for script in scripts if script.label.is_known]).items())
     rng.shuffle(owners)
     half = len(owners) // 2

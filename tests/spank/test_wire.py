@@ -141,7 +141,7 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert variables
     documented = [number.replace(",", "") for number in variables.groups()]
     assert documented == [limits[n] for n in ("VARIABLES_MAX", "VARIABLE_NAME_MAX", "VARIABLE_VALUE_MAX")]
-    carried = re.search(r"at most ([\d,]+) bytes\. Data that come back", VARIABLES.replace("\n", " "))
+    carried = re.search(r"at most ([\d,]+) bytes\. The job's user can change", VARIABLES.replace("\n", " "))
     assert carried and carried[1].replace(",", "") == limits["CARRY_MAX"]
     deadline = re.search(r"\(([\d,]+) ms unless set otherwise, ([\d,]+) ms at\s+most\)", PROTOCOL)
     assert deadline

@@ -101,9 +101,10 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
 
 def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
-    """Yield calls at the ends of each range of sizes, whether it has a row or not, on all ranks and on SMALL_RANKS.
+    """Yield calls with the smallest and the largest message of each range of sizes, with or without a row.
 
-    Open MPI handles a call without data before it checks the rules, so a call of size 0 would prove nothing.
+    Each call is made on a communicator of all ranks, and on one of SMALL_RANKS ranks. Open MPI handles a call without
+    data before it checks the rules, so a call of size 0 would prove nothing.
     """
     for name, comms in rules.items():
         for size in sorted({ranks, min(SMALL_RANKS, ranks)}):

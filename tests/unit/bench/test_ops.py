@@ -28,7 +28,7 @@ def test_a_harmful_record_is_set_aside_and_the_others_are_not(name: str) -> None
 
 @pytest.mark.parametrize("name", NOISES)
 def test_half_of_the_noise_is_within_its_quartiles_and_none_of_it_is_an_effect(name: str) -> None:
-    rng = random.Random(1)  # noqa: S311 - a simulation
+    rng = random.Random(1)  # noqa: S311 - not used for security
     drawn = [NOISES[name](rng) for _ in range(20_000)]
     low, middle, high = statistics.quantiles(drawn, n=4)
     assert abs(middle) < 0.005 and high - low == pytest.approx(2 * 0.67 * NOISE, rel=0.25)

@@ -22,7 +22,7 @@ from tests.debian import LIST, packages
 from tests.waiting import NotSeenError
 
 NAMES = [program.name for program in programs()]
-RNG = random.Random(1)  # noqa: S311 - an order, no secret
+RNG = random.Random(1)  # noqa: S311 - not used for security
 PROGRAM = Program(name="one", script="time ./one\n", title="One", packages=(), kind="mpi", right="sum 7")
 SETTINGS = {"mpi-only": {"kinds": ["mpi"], "environment": {"A": "1"}}, "io-only": {"kinds": ["io"], "environment": {}}}
 

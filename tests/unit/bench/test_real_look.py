@@ -28,7 +28,7 @@ class Program:
     """A fake program of 10 s with 2 % noise. `saved` is the share of the time that each variable saves."""
 
     def __init__(self, saved: Mapping[str, float]) -> None:
-        self.saved, self.now, self.noise = saved, 0.0, random.Random(2)  # noqa: S311 - no secret
+        self.saved, self.now, self.noise = saved, 0.0, random.Random(2)  # noqa: S311 - not used for security
 
     def run(self, environment: Mapping[str, str]) -> float:
         if "hangs" in environment:
@@ -49,7 +49,7 @@ def look(program: Program, tried: Sequence[Tried], seconds: float = 1e6, pairs: 
     components = {one.component for one in tried}
     names = {name: [f"OF_{name}"] for name in components}
     patterns: dict[str, list[str]] = {name: ["OF_b"] if name == "rival" else [] for name in components}
-    order = random.Random(1)  # noqa: S311 - no secret
+    order = random.Random(1)  # noqa: S311 - not used for security
     limits = Limits(pairs, seconds, 11.0)
     return Looking(program.run, names, patterns, limits, order, lambda: program.now).look(tried)
 

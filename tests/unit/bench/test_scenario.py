@@ -29,7 +29,7 @@ RIGHT = Match(0.9, "ant_1", 2, True)
 
 
 def rng() -> Random:
-    return Random(1)  # noqa: S311 - an order, no secret
+    return Random(1)  # noqa: S311 - not used for security
 
 
 def job(gain: float = 0.5, match: Match | None = RIGHT, **changes: object) -> Result:

@@ -23,7 +23,7 @@ POINTS = len(REDUCED.points)
 
 
 def rng() -> Random:
-    return Random(1)  # noqa: S311 - an order, no secret
+    return Random(1)  # noqa: S311 - not used for security
 
 
 def seconds(_: str, setting: Parametrization | None) -> float:

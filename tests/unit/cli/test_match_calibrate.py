@@ -246,7 +246,7 @@ def all_the_same() -> list[JobMetadata]:
 
 
 def all_unlike() -> list[JobMetadata]:
-    rng = random.Random(1)  # noqa: S311 - no secret
+    rng = random.Random(1)  # noqa: S311 - not used for security
 
     def word() -> str:
         return "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=12))

@@ -41,7 +41,7 @@ def write(path: Path, life: int, acknowledged: int) -> None:
 
 @pytest.mark.slow
 def test_acknowledged_rows_survive_two_hundred_kills(tmp_path: Path) -> None:
-    path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - arbitrary moments
+    path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - not used for security
     with Database.open(path, create=True) as database:
         database.add_record(record())
     told: list[str] = []

@@ -45,7 +45,7 @@ def to_int(value: int) -> int:
 class Scan:
     """A position in a file's bytes, which advances just as it does when Open MPI reads the file.
 
-    `binary`: the reader was built with glibc 2.38 or newer.
+    `binary`: Open MPI was built with glibc 2.38 or newer, and so reads 0b101 as a binary number.
     """
 
     data: bytes

@@ -28,7 +28,7 @@ from reprise.matcher.decision.like_jobs import like
 
 
 def rng(seed: int = 1) -> random.Random:
-    return random.Random(seed)  # noqa: S311 - a simulation
+    return random.Random(seed)  # noqa: S311 - not used for security
 
 
 def takes(noise: random.Random, effect: float = 0.0) -> Run:

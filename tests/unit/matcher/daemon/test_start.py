@@ -51,7 +51,7 @@ def various(rng: random.Random) -> Iterator[Record]:
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "reprise.db"
     with Database.open(path, create=True) as database:
-        database.add_records(various(random.Random(1)))  # noqa: S311 - not a secret
+        database.add_records(various(random.Random(1)))  # noqa: S311 - not used for security
     return path
 
 

@@ -231,7 +231,7 @@ def test_intervals_have_their_nominal_coverage() -> None:
 
     Intervals that treat all jobs as independent would contain the mean share only 2 times in 3.
     """
-    rng = random.Random(1)  # noqa: S311 - a simulation
+    rng = random.Random(1)  # noqa: S311 - not used for security
     covered = 0
     for _ in range(400):
         sites = []

@@ -220,7 +220,7 @@ def test_every_comparer_is_among_the_random_models() -> None:
 
 def large_site(seed: int, size: int) -> tuple[list[LinkableRecord], list[JobMetadata]]:
     """Return records and jobs with more distinct values than the strategy `sites` draws, to test other code paths."""
-    rng = random.Random(seed)  # noqa: S311 - no secret
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     names = ("simulation1", "simulation2", "simulation3", "code", "ant")
     words = ["home", "scratch", "bin", *(f"{name}{number}" for name in names for number in range(10))]
 

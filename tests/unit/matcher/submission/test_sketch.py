@@ -48,7 +48,7 @@ def test_one_more_line_leaves_scripts_similar_and_other_scripts_are_not() -> Non
 
 
 def test_a_similarity_is_an_estimate_of_the_share_of_common_sequences() -> None:
-    rng = random.Random(3)  # noqa: S311 - a simulation
+    rng = random.Random(3)  # noqa: S311 - not used for security
     vocabulary = ["".join(rng.choices("abcdefghij", k=6)) for _ in range(400)]
 
     def shingles(words: list[str]) -> set[tuple[str, ...]]:
