@@ -28,7 +28,7 @@ def status(settings: Settings, as_json: bool) -> None:
 
     `reprise doctor` checks the installation and suggests remedies.
     """
-    from reprise.doctor import plugstack, slurm_checks
+    from reprise.doctor import plugin_checks, plugstack, slurm_checks
     from reprise.doctor.probes import run
     from reprise.matcher.support.jobs import site_summary
 
@@ -37,7 +37,7 @@ def status(settings: Settings, as_json: bool) -> None:
     stack, entry = plugstack.examine(slurm.plugstack, config.matcher.socket)
     with open_to_read(config) as database:
         summary = site_summary.read(database, config, time.time())
-    found = document(config.site.cluster, summary, plugin([slurm_checks.plugin(slurm, entry), *stack]))
+    found = document(config.site.cluster, summary, plugin([plugin_checks.plugin(slurm, entry), *stack]))
     for line in [json.dumps(found)] if as_json else lines(found):
         click.echo(line)
 

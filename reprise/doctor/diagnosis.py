@@ -11,7 +11,7 @@ from typing import Protocol
 from reprise import __version__, endpoint
 from reprise.config import Config, ConfigError, in_use
 from reprise.database import filesystem, health
-from reprise.doctor import plugstack, service_checks, slurm_checks
+from reprise.doctor import plugin_checks, plugstack, service_checks, slurm_checks
 from reprise.doctor.findings import Finding, Level, from_error, ok
 from reprise.doctor.plugstack import Entry
 from reprise.doctor.probes import Run
@@ -47,7 +47,7 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
     seen, slurm = slurm_checks.look(run)
     known = (config.matcher.socket, config.tuner.preload_directory) if config else (None, None)
     stack, entry = plugstack.examine(slurm.plugstack, *known)
-    findings += [*seen, slurm_checks.plugin(slurm, entry), *stack]
+    findings += [*seen, plugin_checks.plugin(slurm, entry), *stack]
     if not config:
         return findings
     asked = entry.endpoints if entry else endpoint.configured(config.matcher)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read an exported number from a shared object (elf(5)) without running any of its code."""
+"""Read a file of machine code (elf(5)), such as a shared object, without running any of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,31 @@ _DYNAMIC_SYMBOLS = 11  # SHT_DYNSYM
 _NO_BITS = 8  # SHT_NOBITS: section that consists of zeros and is not stored in the file
 _SECTION = "IIQQQQIIQQ"  # header: name, type, flags, address, offset, size, link, info, alignment, entry size
 _SYMBOL = "IBBHQQ"  # entry: name, info, other, section, value, size
+_MACHINES = {
+    3: "x86",
+    21: "ppc64",
+    22: "s390x",
+    40: "arm",
+    62: "x86-64",
+    183: "aarch64",
+    243: "riscv",
+    258: "loongarch",
+}
+_ORDERS = {1: "<", 2: ">"}  # of the header's byte 5
+
+
+def machine(path: Path) -> str:
+    """Return the architecture of a program or shared object, with its word size and byte order, as text.
+
+    Raise ValueError if the file is neither, and OSError if it cannot be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(20)
+    if len(head) < 20 or head[:4] != b"\x7fELF" or head[4] not in (1, 2) or head[5] not in _ORDERS:
+        raise ValueError("is not a shared object")
+    (number,) = struct.unpack_from(_ORDERS[head[5]] + "H", head, 18)
+    endian = "little" if head[5] == 1 else "big"
+    return f"{_MACHINES.get(number, f'machine {number}')} ({32 * head[4]} bits, {endian}-endian)"
 
 
 def unsigned_int(path: Path, name: str) -> int:
@@ -20,7 +45,7 @@ def unsigned_int(path: Path, name: str) -> int:
     data = path.read_bytes()
     if data[:5] != b"\x7fELF\x02" or data[5:6] not in (b"\x01", b"\x02"):
         raise ValueError("is not a 64-bit shared object")
-    order = "<" if data[5] == 1 else ">"
+    order = _ORDERS[data[5]]
     try:
         return _number_at(data, order, _place_of(data, order, name.encode()))
     except struct.error as error:

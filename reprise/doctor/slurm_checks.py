@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that Slurm and Reprise's plugin are installed, and that the plugin was built for this release of Slurm."""
+"""Query Slurm for its release, its paths and its settings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from reprise.doctor import elf
 from reprise.doctor.findings import Finding, ok, problem, warning
-from reprise.doctor.plugstack import PLUGIN, Entry
-from reprise.doctor.probes import Run, hidden_by
+from reprise.doctor.probes import Run
 
 DEFAULT_CONF = Path("/etc/slurm/slurm.conf")
 # Directories in which packages install Slurm's plugins, used if Slurm itself does not answer.
@@ -73,28 +71,3 @@ def read_settings(text: str) -> dict[str, str]:
     """Return the settings in the output of `scontrol show config` that have a value."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs if value.strip() not in ("", "(null)", "N/A")}
-
-
-def plugin(slurm: Slurm, entry: Entry | None) -> Finding:
-    """Check that the plugin is in Slurm's plugin directory, is readable, and was built for this release of Slurm."""
-    named = Path(entry.plugin if entry else PLUGIN)
-    places = [named] if named.is_absolute() else [directory / named for directory in slurm.plugin_directories]
-    remedy = "run `make install-plugin`"
-    found = next((place for place in places if place.exists()), None)
-    if found is None:
-        where = ", ".join(str(place.parent) for place in places) or "no plugin directory of Slurm"
-        return problem("plugin", f"{named.name} is not in {where}", remedy)
-    try:
-        hidden = hidden_by(found)
-        number = elf.unsigned_int(found, "plugin_version")
-    except OSError as error:
-        return problem("plugin", f"{found} cannot be read ({error.strerror})", remedy)
-    except ValueError as error:
-        return problem("plugin", f"{found} {error}", remedy)
-    if hidden:
-        return problem("plugin", f"not every user can read {found}", f"chmod a+rX {hidden}")
-    built = (number >> 16, number >> 8 & 0xFF, number & 0xFF)
-    if slurm.version and built[:2] != slurm.version[:2]:
-        text = "{} was built for Slurm {}.{:02}, but this is {}.{:02}".format(found, *built[:2], *slurm.version[:2])
-        return problem("plugin", text, "install this release's headers, then run `make install-plugin`")
-    return ok("plugin", "{}, built for Slurm {}.{:02}".format(found, *built[:2]))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reprise.database import Database
-from reprise.doctor import slurm_checks
+from reprise.doctor import plugin_checks, slurm_checks
 from reprise.doctor.findings import Finding, Level
 from reprise.doctor.probes import Ran
 from tests.cluster.machine import JobEnd, VirtualCluster
@@ -70,7 +70,8 @@ def doctor(cluster: VirtualCluster) -> Finding:
 
     _, slurm = slurm_checks.look(ask)
     places = tuple(cluster.path(place) for place in slurm.plugin_directories)
-    return slurm_checks.plugin(dataclasses.replace(slurm, plugin_directories=places), None)
+    # This host cannot load a plugin that was built for another Debian: `sbatch --help` tests that Slurm loads it.
+    return plugin_checks.plugin(dataclasses.replace(slurm, plugin_directories=places), None, load=lambda _: None)
 
 
 def test_the_cluster_runs_this_release(cluster: VirtualCluster, release: Release) -> None:
@@ -149,7 +150,7 @@ def test_a_build_for_another_release_is_refused_and_stops_no_job(
     forced = install_plugin(cluster, f"CPPFLAGS=-I{headers}", f"SLURM_RELEASE={other.slurm}")
     assert (forced.returncode, forced.stderr) == (0, "")
     finding = doctor(cluster)
-    assert f"was built for Slurm {other.slurm}, which is {release.slurm} here" in finding.text
+    assert f"was built for Slurm {other.slurm}, but this is {release.slurm}" in finding.text
     assert "make install-plugin" in finding.remedy
     end = run(cluster, "fails.sh")
     assert (end.state, end.exit_status, CARRIED in end.output) == ("FAILED", 7, False)

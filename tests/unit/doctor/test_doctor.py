@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import socket
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from reprise.cli.main import Settings
 from reprise.config import Config, load
 from reprise.database import Database, health
 from reprise.database.entities import RecordStatus
-from reprise.doctor import diagnosis, elf, plugstack, service_checks, slurm_checks
+from reprise.doctor import diagnosis, elf, plugin_checks, plugstack, service_checks, slurm_checks
 from reprise.doctor import findings as doctor_report
 from reprise.doctor.findings import Finding, Level
 from reprise.doctor.probes import Ran, hidden_by, replaceable_by_all, run
@@ -29,10 +28,11 @@ from reprise.endpoint import Endpoint
 from reprise.matcher.errors import DaemonUnreachableError
 from tests.places import ROOT
 from tests.unit.database_values import record
+from tests.unit.doctor.shared_objects import VERSION_22_05_8, shared_object
 
 SOCKET = Path("/run/reprise/matcher.sock")
 VECTORS = json.loads((ROOT / "tests/vectors/plugstack.json").read_text())
-VERSION_22_05_8 = 22 << 16 | 5 << 8 | 8
+PLUGIN = plugstack.PLUGIN
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> Path:
@@ -44,15 +44,6 @@ def write(path: Path, text: str, mode: int = 0o644) -> Path:
 
 def commands(**answers: Ran) -> Callable[[Sequence[str]], Ran]:
     return lambda argv: answers.get(argv[0], Ran(None, stderr=f"{argv[0]}: No such file or directory"))
-
-
-def shared_object(directory: Path, source: str) -> Path:
-    compiler = shutil.which("cc")
-    if not compiler:
-        pytest.skip("needs a C compiler")
-    path = directory / "spank_reprise.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
-    return path
 
 
 def only(findings: Sequence[Finding], level: Level, *words: str) -> None:
@@ -107,43 +98,31 @@ def test_the_version_of_slurm_is_read(text: str, version: tuple[int, int, int] |
     assert slurm_checks.read_version(text) == version
 
 
-@pytest.mark.parametrize(
-    ("value", "level", "words"),
-    [
+def test_a_plugin_must_be_built_for_the_installed_slurm_release(place: Path) -> None:
+    for value, level, words in (
         (VERSION_22_05_8, Level.OK, "built for Slurm 22.05"),
         (VERSION_22_05_8 - 8, Level.OK, "built for Slurm 22.05"),
         (24 << 16 | 11 << 8, Level.PROBLEM, "was built for Slurm 24.11, but this is 22.05"),
         (0, Level.PROBLEM, "was built for Slurm 0.00"),
-    ],
-)
-def test_a_plugin_must_be_built_for_the_installed_slurm_release(
-    place: Path, value: int, level: Level, words: str
-) -> None:
-    shared_object(place, f"const unsigned int other = 1; unsigned int plugin_version = {value};").chmod(0o755)
-    slurm = slurm_checks.Slurm((22, 5, 8), (Path("/nowhere"), place), place)
-    only([slurm_checks.plugin(slurm, None)], level, words)
+    ):
+        shared_object(place / PLUGIN, f"const unsigned int other = 1; unsigned int plugin_version = {value};")
+        slurm = slurm_checks.Slurm((22, 5, 8), (Path("/nowhere"), place), place)
+        only([plugin_checks.plugin(slurm, None, lambda _: None)], level, words)
 
 
 def test_a_missing_hidden_or_invalid_plugin_is_a_problem(place: Path) -> None:
     slurm = slurm_checks.Slurm((22, 5, 8), (place,), place)
-    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not in", "make install-plugin")
-    only([slurm_checks.plugin(slurm_checks.Slurm(None, (), place), None)], Level.PROBLEM, "no plugin directory")
-    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    only([plugin_checks.plugin(slurm, None)], Level.PROBLEM, "is not in", "make install-plugin")
+    only([plugin_checks.plugin(slurm_checks.Slurm(None, (), place), None)], Level.PROBLEM, "no plugin directory")
+    file = shared_object(place / PLUGIN, f"const unsigned int plugin_version = {VERSION_22_05_8};")
     file.chmod(0o700)
-    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "not every user can read")
+    only([plugin_checks.plugin(slurm, None)], Level.PROBLEM, "not every user can read")
     write(file, "#!/bin/sh\n")
-    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not a 64-bit shared object")
-
-
-def test_a_plugin_may_be_named_by_its_path(place: Path) -> None:
-    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
-    file.chmod(0o755)
-    entry = plugstack.Entry("a:1", "optional", str(file), ())
-    only([slurm_checks.plugin(slurm_checks.Slurm((22, 5, 0), (), place), entry)], Level.OK, str(file))
+    only([plugin_checks.plugin(slurm, None)], Level.PROBLEM, "is not a shared object")
 
 
 def test_a_truncated_shared_object_always_gives_the_same_kind_of_error(place: Path) -> None:
-    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    file = shared_object(place / PLUGIN, f"const unsigned int plugin_version = {VERSION_22_05_8};")
     content = file.read_bytes()
     assert elf.unsigned_int(file, "plugin_version") == VERSION_22_05_8
     for size in range(0, len(content), 101):
