@@ -41,6 +41,15 @@ class Decisions(Store):
         )
         return [row[0] for row in self._read(sql, {"user": user, "since": since, "until": until})]
 
+    def clusters_of_job(self, job_id: int) -> Sequence[str]:
+        """Return the names of the clusters that have a decision about, or an outcome of, a job with this id, sorted."""
+        rows = self._read(
+            "SELECT cluster FROM decision WHERE job_id = :job UNION SELECT cluster FROM outcome WHERE job_id = :job"
+            " ORDER BY cluster",
+            {"job": job_id},
+        )
+        return [row[0] for row in rows]
+
     def decision(self, decision_id: str) -> Decision:
         """Return the decision with this id. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM decision WHERE id = ?", (decision_id,))

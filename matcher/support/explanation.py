@@ -282,6 +282,18 @@ def silence_text(
     return f"the matcher was not running when job {job} was submitted, {when(submitted)} ({ended}, {begun})"
 
 
+def elsewhere_text(job: str, cluster: str, others: Sequence[str], reason: str) -> str:
+    """Return a text on a job that is unknown on `cluster`, although other clusters have a job with its number.
+
+    `reason` is the reason why the job would be unknown if it is not one of these.
+    """
+    names = ", ".join(others)
+    return (
+        f"job {job} is unknown on cluster {cluster}, but known on {names}: if this is the job, give "
+        f"`--cluster {others[0]}`, and if Slurm's ClusterName is {others[0]}, set site.cluster; otherwise, {reason}"
+    )
+
+
 def waiting_text(job: str, decisions: Sequence[str]) -> str:
     """Return the reason why no decision can be found yet for a job that waits in the queue.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from reprise.config import Config
 from reprise.database.errors import AccessError, MissingError
@@ -21,7 +22,7 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import UNKNOWN, identity_in
 from reprise.matcher.support import asking_daemon, job_story, slurm_job, staff
-from reprise.matcher.support.explanation import silence_text, unknown_text, waiting_text
+from reprise.matcher.support.explanation import elsewhere_text, silence_text, unknown_text, waiting_text
 from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Story, check_name
@@ -90,8 +91,8 @@ def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Ex
         told = asking_daemon.story_of(config, job, cluster)
         if not told:
             said = slurm_job.slurm_says(job, cluster)
-            if said.get("JobId", job) != job:  # as in of_job
-                told = asking_daemon.story_of(config, said["JobId"], cluster)
+            for name, number in _other_places(None, job, said, cluster):
+                told = told or asking_daemon.story_of(config, number, name)
     except DaemonUnreachableError as error:
         raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
     if not told:
@@ -102,8 +103,9 @@ def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Ex
 def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
     """Return all information about a job in the database.
 
-    If the database has none and `ask_slurm` is True, Slurm is asked for the job's own number, and for hints at why
-    there is no information. Raises NothingKnownError with the reason, as far as it can be found.
+    If the database has none and `ask_slurm` is True, Slurm is asked for the job's own number, for the name of its
+    cluster, which `site.cluster` may fail to name, and for hints at why there is no information. Raises
+    NothingKnownError with the reason, as far as it can be found.
     """
     model = _model(config)
     ran_on = cluster or config.site.cluster
@@ -113,15 +115,40 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
     if not ask_slurm:
         raise NothingKnownError(unknown_text(job))
     said = slurm_job.slurm_says(job, cluster)
-    if said.get("JobId", job) != job:  # an array task, whose own number Slurm still has
-        told = job_story.of_job(database, ran_on, said["JobId"], model)
+    for name, number in _other_places(ran_on, job, said, cluster):
+        told = told or job_story.of_job(database, name or ran_on, number, model)
     if not told:
-        raise NothingKnownError(_silence(database, job, said))
+        raise NothingKnownError(_silence(database, job, said, ran_on))
     return told
 
 
-def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str:
-    """Return the reason, as far as known, why the database lacks a job; `said` is Slurm's information about it."""
+def _other_places(
+    ran_on: str | None, job: str, said: Mapping[str, str], cluster: str | None
+) -> Iterator[tuple[str | None, str]]:
+    """Yield further clusters and numbers under which a job may be stored that was not found on `ran_on` as `job`.
+
+    `said` is Slurm's information about the job, and `cluster` the cluster that the caller asked for. `ran_on` is None
+    if only the daemon knows which cluster it searched.
+    """
+    number = said.get("JobId", job)
+    if number != job:  # an array task, whose own number Slurm still has
+        yield cluster or ran_on, number
+    if not cluster and (name := slurm_job.cluster_name()) and name != ran_on:
+        yield from ((name, one) for one in dict.fromkeys((job, number)))
+
+
+def _silence(database: SupportDatabase, job: str, said: Mapping[str, str], ran_on: str) -> str:
+    """Return the reason, as far as known, why the database lacks a job of the cluster `ran_on`.
+
+    `said` is Slurm's information about the job.
+    """
+    number = re.fullmatch(job_story.JOB_ID, job)
+    elsewhere = database.clusters_of_job(int(number[1])) if number else ()
+    reason = _reason(database, job, said)
+    return elsewhere_text(job, ran_on, elsewhere, reason) if elsewhere else reason
+
+
+def _reason(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str:
     submitted = submit_time(said)
     if submitted is None:
         return silence_text(job, None, False, None, None)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's information about a job, from `scontrol show job`."""
+"""Slurm's information about a job, and the name of its cluster, from scontrol."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,18 +17,14 @@ def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
     `cluster` is the name of another cluster, or None for the cluster of this host.
     """
     where = [f"--clusters={cluster}"] if cluster else []
-    try:
-        told = subprocess.run(
-            ["scontrol", "--oneliner", *where, "show", "job", job],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=SCONTROL_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    return dict(word.split("=", 1) for word in told.stdout.partition("\n")[0].split() if "=" in word)
+    told = _scontrol("--oneliner", *where, "show", "job", job)
+    return dict(word.split("=", 1) for word in told.partition("\n")[0].split() if "=" in word)
+
+
+def cluster_name() -> str:
+    """Return the ClusterName of this host's Slurm in lower case, as Slurm gives it to jobs; "" if scontrol fails."""
+    found = re.search(r"^ClusterName\s*=\s*(\S+)", _scontrol("show", "config"), re.MULTILINE)
+    return found[1].lower() if found else ""
 
 
 def waits(said: Mapping[str, str]) -> bool:
@@ -46,3 +43,18 @@ def submit_time(said: Mapping[str, str]) -> float | None:
         return datetime.fromisoformat(said["SubmitTime"]).timestamp()
     except (KeyError, ValueError):
         return None
+
+
+def _scontrol(*arguments: str) -> str:
+    """Return the output of scontrol, even if it fails; "" if it cannot run or does not answer."""
+    try:
+        return subprocess.run(
+            ["scontrol", *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SCONTROL_TIMEOUT_S,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

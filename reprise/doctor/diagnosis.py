@@ -54,6 +54,8 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
     ask = asker(*_known_as(entry, config))
     answers = {one: service_checks.daemon(ask, one, __version__) for one in asked}
     findings += service_checks.one_is_enough(list(answers.values()))
+    if any(one.path for one in asked) or "cluster" in config.site.model_fields_set:
+        findings += slurm_checks.cluster(config.site.cluster, slurm)
     elsewhere = {one.path is None for one, finding in answers.items() if finding.level is Level.OK} == {True}
     if not elsewhere:
         findings += _service(config, run)

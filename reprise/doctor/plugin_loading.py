@@ -23,7 +23,7 @@ PACKAGES = {"libjson-c": ("libjson-c5", "json-c"), "libmunge": ("libmunge2", "mu
 REBUILD = "run `make install-plugin` on this host"
 
 Fault = tuple[str, str]
-"""What is wrong with a file, as the end of a sentence that begins with its path, and the remedy."""
+"""Fault of a file, as the end of a sentence that begins with its path, and the remedy."""
 Load = Callable[[Path], Fault | None]
 """Function that loads a plugin, and returns why Slurm could not use it; None if it could."""
 

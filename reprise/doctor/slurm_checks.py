@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +27,13 @@ Version = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Slurm:
-    """Version and paths of this host's Slurm."""
+    """Version, paths and settings of this host's Slurm; "" for a setting that Slurm does not report."""
 
     version: Version | None
     plugin_directories: tuple[Path, ...]
     plugstack: Path
+    cluster: str = ""
+    auth_type: str = ""
 
 
 def look(run: Run) -> tuple[list[Finding], Slurm]:
@@ -54,7 +57,26 @@ def look(run: Run) -> tuple[list[Finding], Slurm]:
     conf = Path(settings.get("SLURM_CONF", DEFAULT_CONF))
     stack = Path(settings.get("PlugStackConfig", conf.parent / "plugstack.conf"))
     directories = settings.get("PluginDir", "").split(":") if settings.get("PluginDir") else _usual_directories()
-    return findings, Slurm(version, tuple(Path(name) for name in directories), stack)
+    names = (settings.get("ClusterName", "").lower(), settings.get("AuthType", ""))
+    return findings, Slurm(version, tuple(Path(name) for name in directories), stack, *names)
+
+
+def cluster(named: str, slurm: Slurm) -> Iterator[Finding]:
+    """Check that `named`, the value of `site.cluster`, is Slurm's ClusterName, if Slurm reports it.
+
+    Campaigns store `site.cluster` in their records, but jobs that have started report Slurm's own name.
+    """
+    if not slurm.cluster:
+        return
+    if named == slurm.cluster:
+        yield ok("cluster", named)
+        return
+    text = (
+        f"site.cluster is {named!r}, but Slurm's ClusterName is {slurm.cluster!r}, so jobs that are decided when they "
+        "start match no record, and their decisions are stored under another cluster"
+    )
+    remedy = f'set `cluster = "{slurm.cluster}"` in [site] of reprise.toml, then restart the matcher'
+    yield problem("cluster", text, remedy)
 
 
 def _usual_directories() -> list[str]:

@@ -227,6 +227,25 @@ def test_explain_asks_slurm_for_the_job_id_of_an_array_task(site: Daemon) -> Non
     assert "array task 1 (job 15): started" in reprise(site, "explain", "12_1").stdout
 
 
+def test_explain_finds_a_job_of_slurms_cluster_although_site_cluster_has_another_name(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("linux", 15, None, 1000, "off", 1.7e9))
+    slurm_knows(site, 1.7e9)
+    done = reprise(site, "explain", "15")
+    assert done.returncode == 3 and len(done.stderr.splitlines()) == 1
+    assert (
+        "job 15 is unknown on cluster test, but known on linux: if this is the job, give `--cluster linux`"
+        in done.stderr
+    )
+    assert "if Slurm's ClusterName is linux, set site.cluster; otherwise, the matcher was not running" in done.stderr
+    assert "known on" not in reprise(site, "explain", "16").stderr
+    assert "started" in reprise(site, "explain", "15", "--cluster", "linux").stdout
+    program = site.config.parent / "bin" / "scontrol"
+    program.write_text('#!/bin/sh\n[ "$2" = config ] && echo "ClusterName             = Linux" || echo JobId=15\n')
+    done = reprise(site, "explain", "15")
+    assert "started" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("odd", ["a\nb", "", "\udcff", "x" * 65, "4711_", "1.5"])
 def test_explain_of_an_invalid_id_describes_a_valid_one(site: Daemon, odd: str) -> None:
     done = reprise(site, "explain", odd)

@@ -72,6 +72,16 @@ def test_paths_are_read_from_slurms_configuration() -> None:
     assert slurm.plugstack == Path("/opt/etc/plugstack.conf")
 
 
+def test_the_name_of_the_cluster_must_be_that_of_slurm() -> None:
+    named = commands(sbatch=Ran(0, "slurm 22.05.8"), scontrol=Ran(0, "ClusterName             = Linux\n"))
+    _, slurm = slurm_checks.look(named)
+    only(list(slurm_checks.cluster("linux", slurm)), Level.OK, "linux")
+    found = list(slurm_checks.cluster(Config().site.cluster, slurm))
+    only(found, Level.PROBLEM, "site.cluster is 'cluster', but Slurm's ClusterName is 'linux'", 'cluster = "linux"')
+    _, unknown = slurm_checks.look(commands())
+    assert list(slurm_checks.cluster("cluster", unknown)) == []
+
+
 def test_a_missing_slurm_is_a_problem() -> None:
     findings, slurm = slurm_checks.look(commands())
     only(findings, Level.PROBLEM, "sbatch", "No such file")
@@ -472,6 +482,24 @@ def test_one_daemon_that_answers_is_enough_and_files_of_another_host_are_not_che
     findings = diagnosis.examine(installation(place), slurm, answering(*answers))
     assert [finding.level for finding in findings if finding.check == "daemon"] == levels
     assert ("database" in {finding.check for finding in findings}) is looks_into_files
+
+
+def test_the_clusters_name_is_checked_where_the_matcher_runs_or_where_it_is_configured(place: Path) -> None:
+    slurm = commands(
+        scontrol=Ran(0, f"ClusterName = linux\nPlugStackConfig = {place}/plugstack.conf\n"),
+        sbatch=Ran(0, "slurm 22.05.8"),
+    )
+    settings = installation(place)
+    assert settings.path
+
+    def checked(settings: Settings) -> bool:
+        return "cluster" in {finding.check for finding in diagnosis.examine(settings, slurm, answering())}
+
+    stack(place, "optional spank_reprise.so endpoint=tcp:login1:7817\n")
+    assert not checked(settings), "the default of a node without a matcher means nothing"
+    assert checked(Settings(write(settings.path, settings.path.read_text() + '[site]\ncluster = "cluster"\n')))
+    stack(place, "optional spank_reprise.so\n")
+    assert checked(installation(place))
 
 
 def test_without_a_plugin_line_the_endpoints_of_the_commands_are_checked(place: Path) -> None:
