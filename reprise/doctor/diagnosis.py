@@ -11,7 +11,7 @@ from typing import Protocol
 from reprise import __version__, endpoint
 from reprise.config import Config, ConfigError, in_use
 from reprise.database import filesystem, health
-from reprise.doctor import plugin_checks, plugstack, service_checks, slurm_checks
+from reprise.doctor import credential_checks, plugin_checks, plugstack, service_checks, slurm_checks
 from reprise.doctor.findings import Finding, Level, from_error, ok
 from reprise.doctor.plugstack import Entry
 from reprise.doctor.probes import Run
@@ -51,7 +51,10 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
     if not config:
         return findings
     asked = entry.endpoints if entry else endpoint.configured(config.matcher)
-    ask = asker(*_known_as(entry, config))
+    uid, munge_socket = _known_as(entry, config)
+    is_tcp = bool(config.matcher.listen) or any(one.path is None for one in asked)
+    findings += credential_checks.authentication(slurm, Path(munge_socket) if munge_socket else None, is_tcp=is_tcp)
+    ask = asker(uid, munge_socket)
     answers = {one: service_checks.daemon(ask, one, __version__) for one in asked}
     findings += service_checks.one_is_enough(list(answers.values()))
     if any(one.path for one in asked) or "cluster" in config.site.model_fields_set:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -20,7 +21,7 @@ from reprise.cli.main import Settings
 from reprise.config import Config, load
 from reprise.database import Database, health
 from reprise.database.entities import RecordStatus
-from reprise.doctor import diagnosis, elf, plugin_checks, plugstack, service_checks, slurm_checks
+from reprise.doctor import credential_checks, diagnosis, elf, plugin_checks, plugstack, service_checks, slurm_checks
 from reprise.doctor import findings as doctor_report
 from reprise.doctor.findings import Finding, Level
 from reprise.doctor.probes import Ran, hidden_by, replaceable_by_all, run
@@ -442,6 +443,41 @@ def test_rights_are_checked_for_the_database_file(place: Path) -> None:
     write(settings.config.database.path, "", 0o666)
     (finding,) = [one for one in diagnosis.examine(settings, commands(), answering()) if one.check == "rights"]
     assert finding.level is Level.PROBLEM and str(settings.config.database.path) in finding.text
+
+
+# --- authentication over TCP
+
+
+def test_the_ways_to_authenticate_over_tcp_are_reported(place: Path) -> None:
+    munged, sack = place / "munge.socket", place / "sack.socket"
+    slurm = slurm_checks.Slurm((26, 5, 5), (), place, auth_type="auth/slurm")
+
+    def found(slurm: slurm_checks.Slurm, has_library: bool) -> list[Finding]:
+        return list(
+            credential_checks.authentication(
+                slurm, munged, is_tcp=True, sack_sockets=(sack,), loads=lambda _: has_library
+            )
+        )
+
+    remedy = "start sackd or slurmd, which create /run/slurm/sack.socket; or install munge, and the package libmunge2"
+    only(found(slurm, False), Level.PROBLEM, "auth/slurm; nothing on this host", "libmunge.so.2 cannot be", remedy)
+    of_munge = dataclasses.replace(slurm, auth_type="auth/munge")
+    (finding,) = found(of_munge, True)
+    only([finding], Level.PROBLEM, f"{munged} is no socket", "systemctl start munge")
+    assert "sackd" not in finding.remedy, "only auth/slurm has its sockets"
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as other:
+        listener.bind(str(munged))
+        only(found(of_munge, True), Level.OK, f"auth/munge; over TCP: munge ({munged})")
+        only(found(of_munge, False), Level.PROBLEM, "cannot be loaded", "EL: munge-libs")
+        other.bind(str(sack))
+        only(found(slurm, False), Level.OK, f"auth/slurm; over TCP: Slurm ({sack})")
+        only(found(slurm, True), Level.OK, f"munge ({munged}), Slurm ({sack})")
+
+
+def test_without_tcp_only_slurms_own_authentication_is_reported(place: Path) -> None:
+    slurm = slurm_checks.Slurm((22, 5, 8), (), place, auth_type="auth/munge")
+    only(list(credential_checks.authentication(slurm, is_tcp=False)), Level.OK, "auth/munge")
+    assert list(credential_checks.authentication(slurm_checks.Slurm(None, (), place), is_tcp=False)) == []
 
 
 # --- the whole report
