@@ -15,6 +15,7 @@ from reprise.tuner.campaign.work_ahead import WorkAhead, most_trials, rounds
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.definition.schedule import BackOff
 from reprise.tuner.errors import CampaignFailedError, TunerError
+from reprise.tuner.executors import launch_failures
 from reprise.tuner.model.component import Problem
 from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from reprise.tuner.report.progress import Report, percent
@@ -233,9 +234,10 @@ class Coordinator:
 
     def _failure(self, problem: str, step: Failed) -> CampaignFailedError:
         trial = step.trial
+        remedy = launch_failures.advice(trial.message) or "correct the cause"
         return CampaignFailedError(
-            f"{problem}: {step.what} ({trial.state}: {trial.message}): see {self._trials.directory(trial)}, "
-            "correct the cause and start a new campaign"
+            f"{problem}: {step.what} ({trial.state}: {trial.message}): see {self._trials.directory(trial)}; "
+            f"{remedy}, and start a new campaign"
         )
 
 

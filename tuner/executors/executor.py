@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from reprise.database.entities import TrialState
 from reprise.tuner.errors import TunerError
+from reprise.tuner.executors import launch_failures
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 
@@ -187,7 +188,7 @@ def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
     """Return the trial's result for a program that ended by itself."""
     if output.exit_status == 0:
         return TrialResult(TrialState.COMPLETE, output, job_id)
-    cause = last_line(output.stderr) or last_line(output.stdout) or "no output"
+    cause = launch_failures.cause(output.stderr) or last_line(output.stderr) or last_line(output.stdout) or "no output"
     return TrialResult(TrialState.FAILED, output, job_id, f"exit status {output.exit_status}: {cause}")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reprise.tuner.errors import TunerError
+from reprise.tuner.executors import launch_failures
 from reprise.tuner.executors.executor import read_output
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput
@@ -82,9 +83,8 @@ class Processes:
                     start_new_session=True,  # so that Ctrl-C reaches only the coordinator, which then stops its trials
                 )
             except OSError as error:
-                raise TunerError(
-                    f"{argv[0]}: cannot be run ({error.strerror}): install it or correct its path"
-                ) from error
+                remedy = launch_failures.advice(f"{argv[0]}: cannot be run") or "install it or correct its path"
+                raise TunerError(f"{argv[0]}: cannot be run ({error.strerror}): {remedy}") from error
         self._running[key] = _Running(process, directory, begin + timeout_s)
         threading.Thread(target=self._wait_for, args=(key, process, begin), daemon=True).start()
 

@@ -169,6 +169,12 @@ def test_a_trial_that_hangs_is_timed_out(site: Site) -> None:
     assert [t.message for t in site.trials(campaign) if t.state is TrialState.TIMEOUT] == ["stopped after 0.5 s"]
 
 
+def test_a_launcher_that_fails_names_the_other_launcher(site: Site) -> None:
+    campaign = site.begin(settings={"before": "echo \"srun: error: Invalid MPI type 'pmix'\" >&2; exit 1"})
+    with pytest.raises(CampaignFailedError, match=r"the default itself did not run.*'pmix'.*`launcher: mpirun`"):
+        site.run(campaign)
+
+
 @pytest.mark.slow
 def test_output_without_the_objective_fails_the_trial(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || { echo nothing; exit 0; }'
