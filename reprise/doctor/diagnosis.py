@@ -16,6 +16,7 @@ from reprise.doctor.findings import Finding, Level, from_error, ok
 from reprise.doctor.plugstack import Entry
 from reprise.doctor.probes import Run
 from reprise.doctor.service_checks import Ask
+from reprise.doctor.slurm_checks import Slurm
 
 
 class Installed(Protocol):
@@ -61,7 +62,7 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
         findings += slurm_checks.cluster(config.site.cluster, slurm)
     elsewhere = {one.path is None for one, finding in answers.items() if finding.level is Level.OK} == {True}
     if not elsewhere:
-        findings += _service(config, run)
+        findings += _service(config, run, slurm)
     files = [slurm.plugstack, in_use(installed.path)]
     return [*findings, service_checks.rights([*filter(None, files), *_trusted(config)])]
 
@@ -73,8 +74,10 @@ def _trusted(config: Config) -> list[Path]:
     return [*own, tuner.libexec, *filter(None, shared)]
 
 
-def _service(config: Config, run: Run) -> list[Finding]:
+def _service(config: Config, run: Run, slurm: Slurm) -> list[Finding]:
+    from reprise.doctor.launcher_checks import launchers
     from reprise.matcher.wire.tokens import key_path
+    from reprise.tuner.definition.campaign_definition import ExecutorSection
 
     def load_model() -> object:
         from reprise.matcher.linkage.linkage_model import load
@@ -82,6 +85,7 @@ def _service(config: Config, run: Run) -> list[Finding]:
         return load(config.matcher.model, config.matcher.threshold)
 
     socket, directory = config.matcher.socket, config.artifacts.directory
+    mpi = str(ExecutorSection.model_fields["mpi"].default)
     return [
         *service_checks.socket(socket),
         *service_checks.closed(config.database.path, key_path(config)),
@@ -90,6 +94,8 @@ def _service(config: Config, run: Run) -> list[Finding]:
         *service_checks.pages(config.web.listen, _tcp_sockets(), _owner(config.database.path)),
         service_checks.model(load_model, config.matcher.model),
         service_checks.openmpi(run, config),
+        # Without a controller, which would have reported the cluster's name, srun waits.
+        *(launchers(run, mpi, config.openmpi.mpirun) if slurm.cluster else ()),
         *service_checks.campaigns(config.tuner.work),
         *service_checks.artifacts(directory, config.site.nodes, filesystem.MOUNTS.read_text()),
     ]
