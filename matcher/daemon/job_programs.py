@@ -101,7 +101,9 @@ class JobPrograms:
     async def _understood(self, answer: protocol.Identity, uid: int) -> ProgramIdentity:
         if answer.script is not None:
             return await self._slow.run(uid, identity_of_script, answer.script)
-        return ProgramIdentity(answer.build_id, answer.functions, answer.imports, answer.contents, answer.runtime)
+        return ProgramIdentity(
+            answer.build_id, answer.functions, answer.imports, answer.contents, answer.runtime, answer.mpi_library
+        )
 
     def _stored(self, uid: int, now: float) -> Sequence[Told]:
         with DaemonDatabase.open(self._basis.config.database.path, read_only=True) as database:

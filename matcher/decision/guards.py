@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.database.entities import RecordStatus, Scope
 from reprise.matcher.decision.known_records import Known
+from reprise.matcher.decision.mpi_guard import other_mpi, releases_of
 from reprise.matcher.decision.refusal import Refusal
 from reprise.matcher.decision.site_access import EVERYONE, Access
 from reprise.matcher.decision.user_choices import conflict
@@ -47,7 +48,8 @@ def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[s
         _standing(record, uid)
         or _place(record, policy)
         or _prediction(record, policy)
-        or _openmpi(record, policy)
+        or other_mpi(record.terms, job)
+        or _openmpi(record, job, policy)
         or _users_choice(record, chosen)
         or _launcher(record, job)
         or _preload(record, job)
@@ -78,16 +80,21 @@ def _prediction(record: Known, policy: Policy) -> str | None:
     return None
 
 
-def _openmpi(record: Known, policy: Policy) -> str | None:
-    """Refuse a record unless it is proved harmless to every Open MPI release that a job of this site may load."""
+def _openmpi(record: Known, job: JobMetadata, policy: Policy) -> str | None:
+    """Refuse a record unless it is proved harmless to every Open MPI release that the job may load.
+
+    These are all releases of the site, unless the job names one.
+    """
     proved = record.terms.context.openmpi
     if proved is None:
         return None
-    if not policy.openmpi:
+    releases, is_named = releases_of(job, policy.openmpi)
+    if not releases:
         return "depends on Open MPI's release, and the site declares none (set [openmpi] releases)"
-    missing = [release for release in policy.openmpi if release not in proved]
+    missing = [release for release in releases if release not in proved]
     if missing:
-        return f"was not proved harmless to Open MPI {', '.join(missing)}, which a job of this site may load"
+        which = "which the job loads" if is_named else "which a job of this site may load"
+        return f"was not proved harmless to Open MPI {', '.join(missing)}, {which}"
     return None
 
 

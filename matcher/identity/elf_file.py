@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError
 from reprise.matcher.identity.name_numbers import name_numbers
+from reprise.matcher.identity.needed_mpi import mpi_library
 from reprise.matcher.identity.own_runtime import RUNTIME_LIMIT, own_loader, sanitizer
 
 MAGIC = b"\x7fELF"
@@ -59,7 +60,8 @@ class Executable:
 
     `names` are the names that the executable defines. `imports` are the libraries that it needs, and all names in its
     dynamic symbol table. `words` are the words in its text constants. `runtime` is the path of the executable's own
-    loader or the name of its sanitizer (matcher.identity.own_runtime), "" if it has neither.
+    loader or the name of its sanitizer (matcher.identity.own_runtime), "" if it has neither. `mpi_library` has the
+    meaning that it has in ProgramIdentity.
     """
 
     build_id: str
@@ -67,6 +69,7 @@ class Executable:
     imports: Items
     words: Items
     runtime: str
+    mpi_library: str
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,14 @@ def read_executable(file: BoundedFile) -> Executable:
     sections = _sections(file, layout, header)
     own, _ = _symbols(file, layout, sections, SYMTAB)
     _, shared = _symbols(file, layout, sections, DYNSYM)
-    libraries, found = _libraries(file, layout, sections)
+    libraries, found, needed_mpi = _libraries(file, layout, sections)
     return Executable(
         build_id=_build_id(file, layout, sections),
         names=_distinct(own),
         imports=_distinct(np.concatenate([shared, libraries])),
         words=_words(file, sections),
         runtime=_loader(file, sections) or found,
+        mpi_library=needed_mpi,
     )
 
 
@@ -163,17 +167,18 @@ def _of_name(sections: list[_Section], name: bytes) -> _Section | None:
     return next((section for section in sections if section.name == name), None)
 
 
-def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> tuple[Items, str]:
-    """Return the needed libraries (`libhdf5` for `libhdf5.so.103`), and the sanitizer that the names reveal, if any."""
+def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> tuple[Items, str, str]:
+    """Return the needed libraries (`libhdf5` for `libhdf5.so.103`), and the sanitizer and MPI library among them."""
     table = _of_kind(sections, DYNAMIC)
     if table is None or table.link >= len(sections):
-        return np.empty(0, np.uint64), ""
+        return np.empty(0, np.uint64), "", ""
     data = file.read(table.start, min(table.size, NEEDED * layout.dynamic.itemsize))
     entries = _rows(data, layout.dynamic)
     names = sections[table.link]
     texts = file.read(names.start, min(names.size, NAME_BYTES))
     starts = entries["value"][entries["tag"] == NEEDED_TAG]
-    return name_numbers(texts, starts[starts < len(texts)].astype(np.uint32)), sanitizer(texts)
+    starts = starts[starts < len(texts)].astype(np.uint32)
+    return name_numbers(texts, starts), sanitizer(texts), mpi_library(texts, starts.tolist())
 
 
 def _loader(file: BoundedFile, sections: list[_Section]) -> str:

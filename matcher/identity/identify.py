@@ -100,6 +100,7 @@ def identity_of(file: BoundedFile) -> ProgramIdentity:
             imports=_sketch(found.imports),
             contents=_sketch(found.words),
             runtime=found.runtime,
+            mpi_library=found.mpi_library,
         )
     if not beginning or b"\0" in beginning:
         return UNKNOWN

@@ -21,7 +21,7 @@ def masked(metadata: JobMetadata) -> JobMetadata:
     options = masked_options(metadata.options, habits_of_program(metadata.program))
     if options != metadata.options:
         changes["options"] = options
-    for name in ("modules", "programs"):
+    for name in ("modules", "programs", "mpi_signs"):
         texts = tuple(map(masked_text, values[name]))
         if texts != values[name]:
             changes[name] = texts

@@ -35,9 +35,11 @@ class JobMetadata:
     modules. `script` is a sketch of the batch script (matcher.submission.sketch); `script_path` is the script's
     absolute path, for people who tune the job; it is not compared. `build_id`, `functions`, `imports` and `contents`
     identify the program (matcher.submission.program_identity); `runtime` is the program's loader or sanitizer if a
-    preloaded library may conflict with it. `processors` is the number of processors that Slurm allocates to the job on
-    each node. `memory` is the memory that the job may use on each node, in MiB; 0 means all memory of the node.
-    `processors` and `memory` are known only once the job runs. `runtime`, `processors` and `memory` are not compared.
+    preloaded library may conflict with it. `mpi_signs` are signs of the MPI that the job uses, in addition to the
+    modules (matcher.submission.mpi_signs), and `mpi_library` is the MPI library that the program's file needs.
+    `processors` is the number of processors that Slurm allocates to the job on each node. `memory` is the memory that
+    the job may use on each node, in MiB; 0 means all memory of the node. `processors` and `memory` are known only once
+    the job runs. `runtime`, `mpi_signs`, `mpi_library`, `processors` and `memory` are not compared.
     """
 
     user: str
@@ -65,11 +67,14 @@ class JobMetadata:
     programs: tuple[str, ...] = ()
     processors: int | None = None
     memory: int | None = None
+    mpi_signs: tuple[str, ...] = ()
+    mpi_library: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; `from_json` is its inverse."""
         options = {key: list(values) for key, values in self.options.items()}
-        return {**vars(self), "options": options, "modules": list(self.modules), "programs": list(self.programs)}
+        lists = {name: list(getattr(self, name)) for name in ("modules", "programs", "mpi_signs")}
+        return {**vars(self), "options": options, **lists}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> JobMetadata:

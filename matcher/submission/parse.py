@@ -100,6 +100,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         programs=tuple(name[:TEXT_LIMIT] for name in script.programs),
         processors=equal_on_nodes(running.get("SLURM_JOB_CPUS_PER_NODE", "")),
         memory=memory_on_each(*(running.get(name, "") for name in MEMORY)),
+        mpi_signs=script.mpi_signs,
     )
 
 

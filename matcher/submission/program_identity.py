@@ -16,7 +16,8 @@ class ProgramIdentity:
     (matcher.submission.sketch). `functions` is the sketch of the names that the file defines, `imports` that of the
     names that it uses from other files, and `contents` that of the words in its text constants or, for a script, in its
     text. `runtime` is not a fingerprint, but the path of an executable's own loader or the name of its sanitizer, with
-    which a preloaded library may conflict (matcher.identity.own_runtime); "" if there is none.
+    which a preloaded library may conflict (matcher.identity.own_runtime); "" if there is none. `mpi_library` is the
+    name of an MPI library that an executable needs, such as `libmpi.so.40`; "" if it needs none itself.
     """
 
     build_id: str = ""
@@ -24,6 +25,7 @@ class ProgramIdentity:
     imports: str = ""
     contents: str = ""
     runtime: str = ""
+    mpi_library: str = ""
 
 
 UNKNOWN = ProgramIdentity()

@@ -14,6 +14,7 @@ from reprise.matcher.submission.command import Invocation
 from reprise.matcher.submission.directives import read_directives
 from reprise.matcher.submission.interpreters import SHELLS
 from reprise.matcher.submission.loaded_modules import Modules
+from reprise.matcher.submission.mpi_signs import Signs
 from reprise.matcher.submission.program import Program, programs_of
 from reprise.matcher.submission.script_execution import NESTING, Started, started, started_by
 from reprise.matcher.submission.shell import Expanded, Shell
@@ -38,13 +39,14 @@ decision's time.
 
 @dataclass(frozen=True)
 class Contents:
-    """Content of a script: its directives, programs, modules and sketch, which do not depend on the user."""
+    """Directives, programs, modules, sketch and signs of an MPI in a script, which do not depend on the user."""
 
     directives: Mapping[str, str]
     program: Program
     programs: tuple[str, ...]
     modules: tuple[str, ...]
     sketch: str
+    mpi_signs: tuple[str, ...] = ()
 
 
 class _Source(NamedTuple):
@@ -101,13 +103,14 @@ def _remembered(source: _Source) -> Contents | None:
 
 
 def _read(source: _Source) -> Contents:
-    work, modules = Work(), Modules()
+    work, modules, signs = Work(), Modules(), Signs()
     directives = read_directives(source.text, work) if source.path is not None else {}
-    found = programs_of(_started(source, work, modules), modules)
-    return Contents(directives, found.main, tuple(found.names), found.modules, sketch(source.text))
+    found = programs_of(_started(source, work, modules, signs), modules)
+    signs.take_text(source.text)
+    return Contents(directives, found.main, tuple(found.names), found.modules, sketch(source.text), tuple(signs.found))
 
 
-def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]:
+def _started(source: _Source, work: Work, modules: Modules, signs: Signs) -> Iterator[Started]:
     """Yield the commands of a shell script; for a script in another language, yield only the script itself."""
     interpreter = _interpreter(source.text)
     if interpreter and interpreter not in SHELLS and source.path is not None:
@@ -117,10 +120,12 @@ def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]
         yield Started(Invocation(task.group(1), is_inside=True))
         return
     known = {"SLURM_SUBMIT_DIR": source.directory} if source.directory else {}
-    shell = Shell(Variables(known, work))
+    shell = Shell(Variables(known, work), mpi_signs=signs)
     if source.command is None:
         yield from started(source.text, shell, modules, source.arguments)
-    elif command := started_by(Expanded(list(source.command), "", NESTING), shell):
+        return
+    signs.take(source.command)
+    if command := started_by(Expanded(list(source.command), "", NESTING), shell):
         yield command
 
 

@@ -54,6 +54,7 @@ def started(
         name = command.argv[0]
         if basename(name) in loaded_modules.COMMANDS:
             loaded.change(basename(name), command.argv[1:])
+        shell.mpi_signs.take(command.argv)
         if not prepares(name) and (start := started_by(command, shell)):
             yield start
 

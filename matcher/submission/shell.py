@@ -10,6 +10,7 @@ from itertools import chain
 from posixpath import basename
 from typing import NamedTuple
 
+from reprise.matcher.submission.mpi_signs import Signs
 from reprise.matcher.submission.script_functions import Functions
 from reprise.matcher.submission.shell_branches import BRANCH_WORDS, Branches
 from reprise.matcher.submission.shell_builtins import WITHOUT_EFFECT, called_with, give_arguments, take_note
@@ -65,11 +66,12 @@ class Shell:
     """State of a shell whose commands are read, with its variables and the files that the script has written.
 
     `files` maps the base names of files that the script writes with `cat <<END`, `tee` or `echo` to their text. `waits`
-    is the number of `wait` commands that have been read.
+    is the number of `wait` commands that have been read. `mpi_signs` are added by the reader of the commands.
     """
 
     variables: Variables = field(default_factory=Variables)
     files: dict[str, str] = field(default_factory=dict)
+    mpi_signs: Signs = field(default_factory=Signs)
     in_doubt: bool = False
     """Whether the function being read may never be called, or is called in a branch that may not be taken."""
     within: list[str] = field(default_factory=list)
@@ -78,7 +80,7 @@ class Shell:
 
     def child(self) -> Shell:
         """Return a child of this shell; changes of variables in the child do not affect this shell."""
-        return Shell(self.variables.of_child(), self.files)
+        return Shell(self.variables.of_child(), self.files, self.mpi_signs)
 
     def expanded(
         self,

@@ -22,11 +22,13 @@ MODULES_LIMIT = 1_536
 """Maximum bytes of JSON for the modules, if the metadata exceeds STORED_LIMIT."""
 PROGRAMS_LIMIT = 512
 """Maximum bytes of JSON for the names of all programs, if the metadata exceeds STORED_LIMIT."""
-OPTIONS_LIMIT = 5_120
+MPI_SIGNS_LIMIT = 384
+"""Maximum bytes of JSON for the signs of an MPI, if the metadata exceeds STORED_LIMIT."""
+OPTIONS_LIMIT = 4_608
 """Maximum bytes of JSON for the program's options, if the metadata exceeds STORED_LIMIT.
 
-With these limits, the modules, programs, options, eleven texts, four sketches, the build ID and the keys fit into
-STORED_LIMIT.
+With these limits, the modules, programs, signs of an MPI, options, eleven texts, four sketches, the build ID, the MPI
+library and the keys fit into STORED_LIMIT.
 """
 OMITTED = "omitted_bytes"
 """Key in stored metadata whose value is the number of bytes of JSON that were omitted."""
@@ -42,9 +44,12 @@ def stored(job: JobMetadata) -> dict[str, Any]:
     """
     data = job.to_json()
     texts = sum(len(value) for value in data.values() if isinstance(value, str))
-    texts += sum(map(len, (*job.modules, *job.programs)))
+    texts += sum(map(len, (*job.modules, *job.programs, *job.mpi_signs)))
     words = sum(len(key) + sum(map(len, values)) + 8 * len(values) for key, values in job.options.items())
-    if ESCAPED * (texts + words) + 8 * (len(job.modules) + len(job.programs)) + 512 <= STORED_LIMIT:  # nearly always
+    if (
+        ESCAPED * (texts + words) + 8 * (len(job.modules) + len(job.programs) + len(job.mpi_signs)) + 512
+        <= STORED_LIMIT
+    ):  # nearly always
         return data
     whole = _bytes(data)
     if whole <= STORED_LIMIT:
@@ -52,6 +57,7 @@ def stored(job: JobMetadata) -> dict[str, Any]:
     shorter = {key: _cut(value) if isinstance(value, str) else value for key, value in data.items()}
     shorter["modules"] = list(_first(data["modules"], MODULES_LIMIT))
     shorter["programs"] = list(_first(data["programs"], PROGRAMS_LIMIT))
+    shorter["mpi_signs"] = list(_first(data["mpi_signs"], MPI_SIGNS_LIMIT))
     shorter["options"] = first_options(data["options"], OPTIONS_LIMIT)
     return {**shorter, OMITTED: whole - _bytes(shorter)}
 

@@ -17,7 +17,9 @@ from typing import Any
 from reprise.database.entities import Decision, Outcome, Record, Scope, ServiceRun
 from reprise.database.gain_subject import not_of_the_run, subject
 from reprise.matcher.decision.decide import described
+from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import OMITTED
+from reprise.matcher.submission.which_mpi import which_mpi
 from reprise.matcher.support.job_story import Story, compared_with
 from reprise.matcher.support.nearest_records import Near, Top, most_added, most_lost
 from reprise.matcher.support.same_program import program_text
@@ -208,6 +210,22 @@ def job_text(decision: Decision) -> Iterator[str]:
     texts = [f"{_TOLD[name]} {value_text(value)}" for name, value in known if value not in (None, "", [], {})]
     if texts:
         yield f"{'Not compared' if decision.fields else 'The job'}: {'; '.join(texts)}"
+
+
+def mpi_text(decision: Decision) -> Iterator[str]:
+    """Yield a line with the MPI that the job uses, and its signs; yield nothing if the job shows no sign of an MPI."""
+    words = {name: decision.metadata.get(name) or () for name in ("modules", "mpi_signs")}
+    if any(not isinstance(one, list | tuple) for one in words.values()):
+        return
+    job = JobMetadata(
+        user="",
+        modules=tuple(map(str, words["modules"])),
+        mpi_signs=tuple(map(str, words["mpi_signs"])),
+        mpi_library=str(decision.metadata.get("mpi_library") or ""),
+    )
+    found = which_mpi(job)
+    if found.evidence:
+        yield f"MPI: {found}"
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:

@@ -15,6 +15,7 @@ from reprise.matcher.support.explanation import (
     HIDDEN,
     headline,
     job_text,
+    mpi_text,
     outcome_text,
     score_text,
     shortfall_text,
@@ -98,7 +99,7 @@ def _show_decision(out: Console, story: Story, one: Explained) -> None:
         f"Asked {when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "
         f"mode {decision.mode}, answered in {decision.elapsed_ms:.1f} ms",
     )
-    for line in (*source_texts(story, decision), *job_text(decision)):
+    for line in (*source_texts(story, decision), *job_text(decision), *mpi_text(decision)):
         _say(out, line)
     out.print()
     if decision.fields:

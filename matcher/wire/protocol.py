@@ -222,6 +222,7 @@ class Outcome(_Message):
 BuildId = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{2}){0,32}$")]
 Sketch = Annotated[str, Field(pattern=r"^(?:[0-9A-Za-z+-]{32})?$")]
 Runtime = Annotated[str, Field(pattern=r"^[!-~]{0,64}$")]
+MPILibrary = Annotated[str, Field(pattern=r"^(?:libmpi[\w+.-]{0,26})?$", max_length=32)]
 
 
 class Identity(_Message):
@@ -233,6 +234,7 @@ class Identity(_Message):
     imports: Sketch = ""
     contents: Sketch = ""
     runtime: Runtime = ""
+    mpi_library: MPILibrary = ""
     script: Text | None = None
 
 

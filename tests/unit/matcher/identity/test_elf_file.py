@@ -45,9 +45,9 @@ def numbers(*names: str) -> set[int]:
     return set(name_numbers(table, starts).tolist())
 
 
-def elf(order: str, wide: bool, constants: bytes = CONSTANTS) -> bytes:
+def elf(order: str, wide: bool, constants: bytes = CONSTANTS, library: bytes = b"libhdf5.so.103") -> bytes:
     """Return an ELF file with symbols of all kinds, a needed library, a build-id and constants."""
-    names = b"\0solve\0helper\0inline_one\0solver.c\0MPI_Send@MPI_4\0libhdf5.so.103\0"
+    names = b"\0solve\0helper\0inline_one\0solver.c\0MPI_Send@MPI_4\0" + library + b"\0"
 
     def symbol(name: str, info: int, section: int) -> bytes:
         at = names.index(b"\0" + name.encode()) + 1
@@ -58,7 +58,7 @@ def elf(order: str, wide: bool, constants: bytes = CONSTANTS) -> bytes:
     own = symbol("solver.c", SOURCE_FILE, 0xFFF1) + symbol("helper", LOCAL_FUNCTION, 1)
     own += symbol("solve", GLOBAL_FUNCTION, 1) + symbol("inline_one", WEAK_FUNCTION, 1)
     word = "Q" if wide else "I"
-    needed = struct.pack(order + word * 4, 1, names.index(b"libhdf5"), 0, 0)
+    needed = struct.pack(order + word * 4, 1, names.index(b"\0" + library) + 1, 0, 0)
     note = struct.pack(order + "III", 4, 20, 3) + b"GNU\0" + BUILD_ID
     section_names = b"\0.rodata\0"
     contents = [
@@ -95,6 +95,29 @@ def test_a_file_of_any_width_and_byte_order_is_read(order: str, wide: bool, tmp_
     assert set(found.names.tolist()) == numbers("solve", "solver")
     assert set(found.imports.tolist()) == numbers("MPI_Send", "libhdf5")
     assert len(found.words) == 4
+
+
+MPI_LIBRARIES = {
+    b"libmpi.so.40": "libmpi.so.40",
+    b"libmpi_gnu_91.so.12": "libmpi_gnu_91.so.12",
+    b"libmpi++.so": "libmpi++.so",
+    b"libmpi_with_a_long_name_of_32.so.1": "",
+    b"libmpi_with_a_name_of_32_le.so.1": "libmpi_with_a_name_of_32_le.so.1",
+    b"libmpi": "",
+    b"libmpi.so\n.40": "",
+    b"libhdf5_mpi.so.103": "",
+    b"/opt/mpi/libmpi.so.40": "",
+}
+
+
+@pytest.mark.parametrize(("order", "wide"), LAYOUTS)
+def test_the_mpi_library_that_a_file_needs_is_read(order: str, wide: bool, tmp_path: Path) -> None:
+    path = tmp_path / "solver"
+    found = {}
+    for library in MPI_LIBRARIES:
+        path.write_bytes(elf(order, wide, library=library))
+        found[library] = read(path).mpi_library
+    assert found == MPI_LIBRARIES
 
 
 @given(st.sampled_from(LAYOUTS), st.integers(0, 1500), st.binary(max_size=8), st.integers(0, 1500))

@@ -78,6 +78,14 @@ def test_without_a_record_all_known_metadata_is_listed() -> None:
     assert "The job:" not in shown(nothing)
 
 
+def test_the_mpi_of_a_job_is_shown_with_its_signs() -> None:
+    loads = "#!/bin/sh\nmodule load openmpi/5.0.3\nsrun ./x\n"
+    assert "\nMPI: Open MPI 5.0.3 (module openmpi/5.0.3)\n" in shown(decision(script=loads))
+    assert "MPI:" not in shown(decision(script="#!/bin/sh\nsrun ./x\n"))
+    odd = {"modules": None, "mpi_signs": "text", "mpi_library": 3}
+    assert list(explanation.mpi_text(dataclasses.replace(decision(), metadata=odd))) == []
+
+
 def test_a_model_of_log_odds_is_explained_in_bits() -> None:
     made = decision()
     prior: dict[str, Any] = {**made.fields[0], "name": PRIOR, "weight": 0.0, "contribution": -7.5, "parts": []}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPI family that a job uses, and its release if known, deduced from the signs in the job's metadata.
+
+The families that all strong signs fit remain; weaker signs count if there are no strong ones, or if several families
+remain. Signs that fit no family together make the MPI unknown, and then each of them speaks against the families that
+it does not fit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.mpi_evidence import ALL_FAMILIES, Sign, Strength, signs_of
+from reprise.matcher.submission.mpi_families import FAMILIES, OPEN_MPI, TOOLCHAINS
+
+_RELEASE = re.compile(
+    r"(?<![a-z])(?:openmpi|open-mpi|ompi)[-_/@=]{0,2}v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?![0-9a-z]|\.[0-9])", re.IGNORECASE
+)
+_TOOLCHAIN = re.compile(r"(?<![a-z])(?:foss|gompi|fosscuda|gompic)[-/](20[0-9]{2}[ab])(?![a-z])", re.IGNORECASE)
+_CACHED = 1024  # number of findings that are cached, since one decision needs the finding for several records
+
+
+@dataclass(frozen=True)
+class MPI:
+    """The MPI of a job.
+
+    `family` is the name of an MPI family, and `release` its release, such as "5.0.3" or "4.1"; "" means unknown.
+    `evidence` are the signs from which they are deduced. `doubt` is the reason why the family or its release is
+    uncertain, "" if both are certain as far as they are known.
+    """
+
+    family: str = ""
+    release: str = ""
+    evidence: tuple[str, ...] = ()
+    doubt: str = ""
+    _against: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the family is known from strong signs, and the job's programs run outside of containers."""
+        return bool(self.family) and not self.doubt
+
+    def against(self, family: str) -> str:
+        """Return a clause with the sign that speaks against a family; "" if none does."""
+        return dict(self._against).get(family, "")
+
+    def __str__(self) -> str:
+        """Return a text such as `Open MPI 5.0.3 (module openmpi/5.0.3)` or `unknown, because ...`."""
+        signs = f" ({', '.join(self.evidence)})" if self.evidence else ""
+        if not self.family:
+            return f"unknown, because {self.doubt}"
+        doubt = f"; uncertain, because {self.doubt}" if self.doubt else ""
+        return f"{self.family}{' ' * bool(self.release)}{self.release}{signs}{doubt}"
+
+
+def which_mpi(job: JobMetadata) -> MPI:
+    """Return the MPI that a job uses, according to its modules, its script and its program's libraries."""
+    return _which(job.modules, job.mpi_signs, job.mpi_library)
+
+
+@lru_cache(maxsize=_CACHED)
+def _which(modules: tuple[str, ...], told: tuple[str, ...], library: str) -> MPI:
+    known = [sign for sign in signs_of(modules, told, library) if sign.fits != ALL_FAMILIES]
+    strong = [sign for sign in known if sign.strength is Strength.STRONG]
+    weak = [sign for sign in known if sign.strength is Strength.WEAK]
+    faint = [sign for sign in known if sign.strength is Strength.FAINT]
+    deciding, left = _decided(strong or weak or faint, [*weak, *faint])
+    evidence = tuple(dict.fromkeys(sign.worded() for sign in deciding))
+    against = tuple((name, _speaks_against(name, deciding)) for name in sorted(ALL_FAMILIES - left))
+    if not deciding:
+        return MPI(doubt="the script and the program show no sign of it")
+    if not left:
+        return MPI("", "", evidence, f"the signs contradict each other: {', '.join(evidence)}", against)
+    if len(left) > 1:
+        names = [family.name for family in FAMILIES if family.name in left]
+        either = f"{', '.join(names[:-1])} and {names[-1]}"
+        return MPI("", "", evidence, f"{either} share the signs: {', '.join(evidence)}", against)
+    inside = next((sign.partition(" ")[2] for sign in told if sign.startswith("container ")), "")
+    doubt = "" if strong else "modules and launchers do not confirm it"
+    if inside:
+        doubt = f"the program may have its own MPI ({inside})"
+    (family,) = left
+    return MPI(family, _release(deciding) if family == OPEN_MPI else "", evidence, doubt, against)
+
+
+def _decided(deciding: list[Sign], others: list[Sign]) -> tuple[list[Sign], frozenset[str]]:
+    """Return the signs that decide, and the families that fit all of them.
+
+    If several families fit the strongest signs, weaker signs count too, unless they contradict.
+    """
+    left = frozenset.intersection(ALL_FAMILIES, *(sign.fits for sign in deciding))
+    for sign in others if deciding and len(left) > 1 else ():
+        if sign not in deciding and left & sign.fits not in (left, frozenset()):
+            left &= sign.fits
+            deciding = [*deciding, sign]
+    return deciding, left
+
+
+def _speaks_against(name: str, deciding: list[Sign]) -> str:
+    """Return the clause of the first sign that does not fit a family, or that fits it only without the others."""
+    return next((sign.worded(as_clause=True) for sign in deciding if name not in sign.fits), "")
+
+
+def _release(deciding: list[Sign]) -> str:
+    """Return Open MPI's release that modules or packages name; "" if they name none, or several."""
+    found = set()
+    for sign in deciding:
+        if sign.kind in ("module", "package"):
+            found |= {match.group(1) for match in _RELEASE.finditer(sign.value)}
+            found |= {TOOLCHAINS[match.group(1)] for match in _TOOLCHAIN.finditer(sign.value) if match[1] in TOOLCHAINS}
+    return found.pop() if len(found) == 1 else ""

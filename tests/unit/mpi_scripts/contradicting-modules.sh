@@ -1,0 +1,6 @@
+#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=16
+module load openmpi/4.1.4
+module load impi/2021.9
+mpirun ./unclear

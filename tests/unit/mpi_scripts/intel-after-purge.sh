@@ -1,0 +1,7 @@
+#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=16
+module load openmpi/4.1.4
+module purge
+module load gcc impi
+srun ./spectra run.toml
