@@ -180,6 +180,23 @@ static int read_symbols(const struct image *image, uint32_t kind, bool own_only,
     return result;
 }
 
+// Keep the name of a needed library if it is the first one that begins with `libmpi` and looks like a library's name.
+static void keep_mpi_library(const struct bytes *names, uint64_t start, char found[MPI_LIBRARY_MAX + 1])
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+.-";
+    if (found[0] || start >= names->size) {
+        return;
+    }
+    const size_t room = names->size - start;
+    char name[MPI_LIBRARY_MAX + 2] = ""; // one character too many shows that a name is too long
+    memcpy(name, names->at + start, room < sizeof name - 1 ? room : sizeof name - 1);
+    const size_t length = strlen(name);
+    if (length <= MPI_LIBRARY_MAX && strncmp(name, "libmpi", 6) == 0 && strstr(name, ".so") &&
+        strspn(name, letters) == length) {
+        memcpy(found, name, length + 1);
+    }
+}
+
 static int read_libraries(const struct image *image, struct executable *executable)
 {
     const size_t width = image->wide ? 8 : 4;
@@ -187,7 +204,9 @@ static int read_libraries(const struct image *image, struct executable *executab
     const int result = read_table(image, SHT_DYNAMIC, NEEDED * 2 * width, &table, &names);
     for (size_t at = 0; result == 0 && table.size - at >= 2 * width; at += 2 * width) {
         if (word(image, table.at + at) == DT_NEEDED) {
-            names_add(&executable->imports, &names, word(image, table.at + at + width));
+            const uint64_t name = word(image, table.at + at + width);
+            names_add(&executable->imports, &names, name);
+            keep_mpi_library(&names, name, executable->mpi_library);
         }
     }
     if (result == 0) {

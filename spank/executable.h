@@ -10,14 +10,16 @@
 #include "own_runtime.h"
 #include "sketch.h"
 
-#define BUILD_ID_MAX 32 // bytes of a build-id
+#define BUILD_ID_MAX 32    // bytes of a build-id
+#define MPI_LIBRARY_MAX 32 // bytes of an MPI library's name; longer names are ignored
 
 struct executable {
-    char build_id[2 * BUILD_ID_MAX + 1]; // hexadecimal digits
-    struct lowest names;                 // symbols that the executable defines
-    struct lowest imports;               // symbols that the executable and its libraries exchange
-    struct lowest words;                 // words of the executable's text constants
-    char runtime[RUNTIME_MAX + 1];       // loader or sanitizer that the program brings, or empty
+    char build_id[2 * BUILD_ID_MAX + 1];   // hexadecimal digits
+    struct lowest names;                   // symbols that the executable defines
+    struct lowest imports;                 // symbols that the executable and its libraries exchange
+    struct lowest words;                   // words of the executable's text constants
+    char runtime[RUNTIME_MAX + 1];         // loader or sanitizer that the program brings, or empty
+    char mpi_library[MPI_LIBRARY_MAX + 1]; // first needed library whose name begins with libmpi, or empty
 };
 
 // True if these are the first bytes of an ELF file.

@@ -15,6 +15,7 @@ static int read_executable(struct identity *identity, struct bounded_file *file)
     if (result == 0) {
         memcpy(identity->build_id, executable.build_id, sizeof identity->build_id);
         memcpy(identity->runtime, executable.runtime, sizeof identity->runtime);
+        memcpy(identity->mpi_library, executable.mpi_library, sizeof identity->mpi_library);
         lowest_sketch(&executable.names, identity->functions);
         lowest_sketch(&executable.imports, identity->imports);
         lowest_sketch(&executable.words, identity->contents);

@@ -7,13 +7,15 @@
 #include "executable.h"
 #include "sketch.h"
 
-// For an executable, its build-id, sketches and runtime, each "" if unknown; for a script, the beginning of its text.
+// For an executable, its build-id, sketches, runtime and MPI library, each "" if unknown; for a script, the beginning
+// of its text.
 struct identity {
     char build_id[2 * BUILD_ID_MAX + 1];
     char functions[SKETCH_SIZE + 1];
     char imports[SKETCH_SIZE + 1];
     char contents[SKETCH_SIZE + 1];
     char runtime[RUNTIME_MAX + 1];
+    char mpi_library[MPI_LIBRARY_MAX + 1];
     struct bytes script; // beginning of a script; empty for an executable
 };
 

@@ -244,7 +244,9 @@ static int put_executable(struct json_object *message, const struct identity *id
 {
     return put_text(message, "build_id", identity->build_id) || put_text(message, "functions", identity->functions) ||
                    put_text(message, "imports", identity->imports) ||
-                   put_text(message, "contents", identity->contents) || put_text(message, "runtime", identity->runtime)
+                   put_text(message, "contents", identity->contents) ||
+                   put_text(message, "runtime", identity->runtime) ||
+                   put_text(message, "mpi_library", identity->mpi_library)
                ? -1
                : 0;
 }

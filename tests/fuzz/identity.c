@@ -50,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_sketch(identity.imports);
         check_sketch(identity.contents);
         check_runtime(identity.runtime);
+        MUST(strlen(identity.mpi_library) <= MPI_LIBRARY_MAX);
         check_request(&identity);
     }
     identity_free(&identity);

@@ -132,6 +132,7 @@ static void probe_identity(char *path, size_t size)
         json_object_array_add(value, json_object_new_string(identity.imports));
         json_object_array_add(value, json_object_new_string(identity.contents));
         json_object_array_add(value, json_object_new_string(identity.runtime));
+        json_object_array_add(value, json_object_new_string(identity.mpi_library));
         json_object_array_add(value, json_object_new_int64((int64_t)identity.script.size));
         print(value);
     }

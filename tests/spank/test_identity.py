@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tests.ordinary_user import AS_ORDINARY_USER, UID
 from tests.spank.conftest import Played, Probe, Stub
 from tests.spank.daemon import FakeDaemon
 from tests.spank.test_jobstep import CARRIED, start
-from tests.unit.matcher.identity.test_elf_file import LAYOUTS, elf
+from tests.unit.matcher.identity.test_elf_file import LAYOUTS, MPI_LIBRARIES, elf
 from tests.waiting import in_time
 
 SLACK_MS = 150  # tolerance for a busy machine
@@ -41,7 +41,8 @@ def by_the_daemon(path: Path) -> ProgramIdentity:
 
 
 def parts(identity: ProgramIdentity) -> list[Any]:
-    return [identity.build_id, identity.functions, identity.imports, identity.contents, identity.runtime, 0]
+    sketches = [identity.functions, identity.imports, identity.contents]
+    return [identity.build_id, *sketches, identity.runtime, identity.mpi_library, 0]
 
 
 def is_small_elf(path: Path) -> bool:
@@ -125,6 +126,14 @@ def test_odd_files_are_read_as_the_daemon_does_or_refused(probe: Probe, tmp_path
         assert found in (None, read) or found[-1] > 0 or read == parts(ProgramIdentity()), path.name
 
 
+def test_the_plugin_reads_the_mpi_library_as_the_daemon_does(probe: Probe, tmp_path: Path) -> None:
+    paths = []
+    for number, (library, (order, wide)) in enumerate(product(MPI_LIBRARIES, LAYOUTS)):
+        paths.append(tmp_path / str(number))
+        paths[-1].write_bytes(elf(order, wide, library=library))
+    assert probed(probe, paths) == [parts(by_the_daemon(path)) for path in paths]
+
+
 def test_a_file_that_is_not_a_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").touch()
@@ -137,7 +146,7 @@ def test_a_file_that_is_not_a_program_is_not_read(probe: Probe, tmp_path: Path) 
     names = ("fifo", "empty", "data", "loop", "gone", ".")
     paths = [*(tmp_path / name for name in names), Path("/dev/zero"), Path("/proc/self/mem")]
     assert probed(probe, paths) == [None] * len(paths)
-    assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", "", 0]]
+    assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", "", "", 0]]
 
 
 def test_a_file_with_too_large_sections_is_not_read(probe: Probe, tmp_path: Path) -> None:
