@@ -10,6 +10,7 @@ from enum import IntEnum
 
 from reprise.matcher.submission.mpi_families import FAMILIES, OPEN_MPI, PMI, Family
 
+_VALUE_LIMIT = 128  # characters of a module's name that are searched; some patterns take quadratic time
 ALL_FAMILIES = frozenset(family.name for family in FAMILIES)
 _WORDED = {
     "module": ("module {}", "the job loads the module {}"),
@@ -74,7 +75,7 @@ def _sign(kind: str, value: str) -> Sign:
 
 
 def _has(pattern: str, value: str) -> bool:
-    return bool(pattern) and re.search(pattern, value.lower()) is not None
+    return bool(pattern) and re.search(pattern, value[:_VALUE_LIMIT].lower()) is not None
 
 
 def _fits_option(family: Family, value: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from posixpath import basename, dirname
 
 from reprise.matcher.submission.launchers import LAUNCHERS
@@ -40,7 +41,8 @@ _SETENV = {prefix: re.compile(rf"setenv\s{{1,8}}({prefix}[A-Za-z0-9_]{{0,64}})\s
 _FILES = re.compile("|".join(f"(?:{family.files})" for family in FAMILIES if family.files), re.IGNORECASE)
 _SOURCED = re.compile(r"(?:vars|mpi)\.c?sh\b")
 _ADDED = re.compile(r"PATH[= ]([^\s\"'`;&|]{1,512})")
-_MPI_DIRECTORY = re.compile(r"(?:mpi|mvapich|hpcx).*/s?bin\Z", re.IGNORECASE)
+_OF_AN_MPI = re.compile(r"mpi|mvapich|hpcx", re.IGNORECASE)
+_FEW = 64  # number of places in a script that are examined for each kind of sign; real scripts have fewer
 _WORD_BEFORE = re.compile(r"(?:\A|[\s;&|(])(?:source|\.)\s+[\"']?([^\s\"';&|]{0,128})\Z")
 _SPACK = re.compile(r"spack load((?:[ \t]+[\w@.%+~=/:^-]{1,80}){1,16})")
 _HINTS = ("_", "activate", "vars.", "mpi.", "PATH", "spack")  # a text without these contains no signs
@@ -123,15 +125,15 @@ def _of_text(text: str) -> Iterator[str]:
     for prefix in _VARIABLES:
         if prefix in text:
             yield from _of_variable(prefix, text)
-    for end in _SOURCED.finditer(text):
+    for end in islice(_SOURCED.finditer(text), _FEW):
         before = _WORD_BEFORE.search(text[max(0, end.start() - 160) : end.start()])
         if before and _FILES.search(before.group(1) + end.group()):
             yield f"file {(before.group(1) + end.group())[-SIGN_LIMIT + 8 :]}"
-    for added in _ADDED.finditer(text):
+    for added in islice(_ADDED.finditer(text), _FEW):
         for directory in added.group(1).split(":"):
-            if _MPI_DIRECTORY.search(directory) and _PATHS.search(directory):
+            if directory.endswith("/bin") and _OF_AN_MPI.search(directory) and _PATHS.search(directory):
                 yield f"directory {directory[-SIGN_LIMIT + 16 :]}"
-    for loaded in _SPACK.finditer(text):
+    for loaded in islice(_SPACK.finditer(text), _FEW):
         yield from (f"package {word}" for word in loaded.group(1).split() if not word.startswith("-"))
     if _CONDA.search(text):
         yield "container conda activate"
