@@ -28,7 +28,7 @@ PYTEST := $(PYTHON) -m pytest -q
 # Keep bytecode, whatever the environment sets, so that the processes of a test run compile each source file only once.
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
-PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py
+PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py tools/slurm_options.py
 C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
   tuner/programs/replay tuner/programs/witness
 

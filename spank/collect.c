@@ -157,16 +157,34 @@ int collect_command(struct submission *submission, const char *command, const ch
     return read_arguments(submission, process);
 }
 
+// Return the path of the script that sbatch would run for `word`; `chosen` is the value of --chdir, or NULL.
+static char *script_path(const struct submission *submission, const char *word, const char *chosen)
+{
+    const char *directory = chosen ? chosen : submission->cwd ? submission->cwd : ".";
+    return find_script(word, directory, environment_value(submission->environment, "PATH"));
+}
+
+// Return whether `word` names a batch script: a file that begins with `#!`. sbatch refuses any other file.
+static bool is_script(const void *context, const char *word, const char *directory)
+{
+    char *path = script_path(context, word, directory);
+    size_t size = 0;
+    char *start = path ? read_file(path, 2, &size) : NULL;
+    const bool is_script = start && size == 2 && memcmp(start, "#!", 2) == 0;
+    free(start);
+    free(path);
+    return is_script;
+}
+
 void collect_script(struct submission *submission)
 {
     if (strcmp(submission->command, "sbatch") != 0) {
         return;
     }
-    struct sbatch_words words = sbatch_read_words(submission->argc, submission->argv);
+    const struct script_lookup lookup = {is_script, submission};
+    struct sbatch_words words = sbatch_read_words(submission->argc, submission->argv, &lookup);
     if (words.script) {
-        const char *directory = words.directory ? words.directory : submission->cwd ? submission->cwd : ".";
-        const char *search = environment_value(submission->environment, "PATH");
-        read_script(submission, find_script(submission->argv[words.script], directory, search));
+        read_script(submission, script_path(submission, submission->argv[words.script], words.directory));
     }
 }
 

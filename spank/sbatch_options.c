@@ -4,6 +4,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "slurm_options.h"
+
+// Maximum number of words that are looked up as files. Each lookup may search PATH; more than a few unknown options on
+// one command line do not occur.
+#define LOOKUPS_MAX 16
+
 // States whether an option takes the next word as its value.
 enum takes {
     TAKES_NOTHING,
@@ -11,49 +17,42 @@ enum takes {
     TAKES_UNKNOWN,
 };
 
-// The options that sbatch passes to getopt_long(3); a test compares them with the installed sbatch. `:` marks a value,
-// `::` an optional value.
-static const char short_options[] = "A:a:b:D:M:C:S:c:d:m:e:x:B:G:hHi:J:L:k::F:w:N:n:o:Osp:q:Qt:vVW";
+// Return whether the only option of a release that begins with `name` takes the next word. TAKES_UNKNOWN if the release
+// has no such option, or several.
+static enum takes taken_in_release(unsigned char release, const char *name, size_t length)
+{
+    enum takes found = TAKES_UNKNOWN;
+    for (size_t i = 0; i < sizeof long_options / sizeof *long_options; i++) {
+        const struct long_option *option = &long_options[i];
+        if (option->first > release || option->last < release || strncmp(option->name, name, length) != 0) {
+            continue;
+        }
+        if (found != TAKES_UNKNOWN) {
+            return TAKES_UNKNOWN;
+        }
+        found = option->takes_word ? TAKES_WORD : TAKES_NOTHING;
+    }
+    return found;
+}
 
-// Long options of sbatch 22.05 and later without a value, or with an optional value after `=`.
-static const char without_word[] =
-    "contiguous exclusive get-user-env help hold ignore-pbs nice no-kill no-requeue oom-kill-step overcommit "
-    "oversubscribe parsable propagate quiet reboot requeue spread-job stepmgr test-only usage use-min-nodes "
-    "verbose version wait";
-
-// Long options of sbatch 22.05 and later with a value.
-static const char with_word[] =
-    "account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment constraint "
-    "container container-id context core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline "
-    "delay-boot dependency distribution error exclude export export-file extra extra-node-info gid gpu-bind "
-    "gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint input job-name "
-    "kill-on-invalid-dep licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus "
-    "network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket "
-    "ntasks-per-tres open-mode output partition power prefer priority profile qos reprise reservation segment "
-    "signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time time-min tmp tres-bind "
-    "tres-per-task uid wait-all-nodes wckey wrap";
-
-// Match a name as getopt_long(3) does: exactly, or as a prefix. All options that begin with a prefix must agree on
-// whether they take the next word.
+// Match a name exactly, or as an abbreviation that getopt_long(3) accepts in some releases. These releases must agree
+// on whether the option takes the next word.
 static enum takes long_option_takes(const char *name, size_t length)
 {
-    static const char *const lists[] = {[TAKES_NOTHING] = without_word, [TAKES_WORD] = with_word};
-    enum takes found = TAKES_UNKNOWN;
-    bool ambiguous = false;
-    for (enum takes takes = TAKES_NOTHING; takes <= TAKES_WORD; takes++) {
-        for (const char *known = lists[takes]; *known; known += strspn(known, " ")) {
-            size_t known_length = strcspn(known, " ");
-            if (length == known_length && strncmp(known, name, length) == 0) {
-                return takes;
-            }
-            if (length < known_length && strncmp(known, name, length) == 0) {
-                ambiguous = ambiguous || (found != TAKES_UNKNOWN && found != takes);
-                found = takes;
-            }
-            known += known_length;
+    for (size_t i = 0; i < sizeof long_options / sizeof *long_options; i++) {
+        if (strlen(long_options[i].name) == length && strncmp(long_options[i].name, name, length) == 0) {
+            return long_options[i].takes_word ? TAKES_WORD : TAKES_NOTHING;
         }
     }
-    return ambiguous ? TAKES_UNKNOWN : found;
+    enum takes found = TAKES_UNKNOWN;
+    for (unsigned char release = 0; release < SLURM_RELEASES; release++) {
+        const enum takes takes = taken_in_release(release, name, length);
+        if (takes != TAKES_UNKNOWN && found != TAKES_UNKNOWN && takes != found) {
+            return TAKES_UNKNOWN;
+        }
+        found = takes != TAKES_UNKNOWN ? takes : found;
+    }
+    return found;
 }
 
 // Return whether a group of short options takes the next word as a value. `cluster` is the group without its dash: HN2
@@ -113,25 +112,38 @@ static const char *directory_in(const char *word, const char *next)
     return NULL;
 }
 
-struct sbatch_words sbatch_read_words(size_t argc, char *const *argv)
+// Return whether `next`, which follows an unknown option without `=`, is the option's value: it is one unless it is an
+// option, the `:` of a heterogeneous job, or a script.
+static bool is_value(const char *next, const char *directory, const struct script_lookup *lookup)
+{
+    return next && next[0] != '-' && strcmp(next, ":") != 0 && !lookup->is_script(lookup->context, next, directory);
+}
+
+struct sbatch_words sbatch_read_words(size_t argc, char *const *argv, const struct script_lookup *lookup)
 {
     struct sbatch_words words = {0};
+    size_t lookups = 0;
     size_t i = 1;
     while (i < argc) {
         const char *word = argv[i];
+        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
         if (word[0] != '-' || word[1] == '\0') {
             words.script = strcmp(word, ":") == 0 ? 0 : i;
             break;
         }
         if (strcmp(word, "--") == 0) {
-            words.script = i + 1 < argc ? i + 1 : 0;
+            words.script = next ? i + 1 : 0;
             break;
         }
         enum takes takes = word_takes(word);
-        if (takes == TAKES_UNKNOWN || is_long(word, "wrap", 2)) {
+        const bool is_known = takes != TAKES_UNKNOWN;
+        if (is_long(word, "wrap", 2) || (!is_known && (word[1] != '-' || lookups++ == LOOKUPS_MAX))) {
             break;
         }
-        const char *directory = directory_in(word, i + 1 < argc ? argv[i + 1] : NULL);
+        if (!is_known) {
+            takes = is_value(next, words.directory, lookup) ? TAKES_WORD : TAKES_NOTHING;
+        }
+        const char *directory = directory_in(word, next);
         words.directory = directory ? directory : words.directory;
         i += takes == TAKES_WORD ? 2 : 1;
     }

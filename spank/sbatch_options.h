@@ -3,6 +3,7 @@
 #ifndef REPRISE_SBATCH_OPTIONS_H
 #define REPRISE_SBATCH_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sbatch_words {
@@ -10,8 +11,16 @@ struct sbatch_words {
     const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
 };
 
+// Tells whether `word` names a batch script, with `directory` from --chdir, NULL if not given.
+struct script_lookup {
+    bool (*is_script)(const void *context, const char *word, const char *directory);
+    const void *context;
+};
+
 // Parse the options of an sbatch command line. No script is returned for --wrap, for a script on standard input, for a
-// heterogeneous job (a `:` follows its first component), or after an unknown option, whose value the next word may be.
-struct sbatch_words sbatch_read_words(size_t argc, char *const *argv);
+// heterogeneous job (a `:` follows its first component), or after an unknown short option. The word after an unknown
+// long option (another plugin's, or of a newer Slurm) is the script if `lookup` says so, and otherwise the option's
+// value.
+struct sbatch_words sbatch_read_words(size_t argc, char *const *argv, const struct script_lookup *lookup);
 
 #endif

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reprise.matcher.submission import Submission
-from reprise.matcher.submission.slurm_options import TABLES, parse_options
+from reprise.matcher.submission.slurm_options import given_options
 
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
@@ -86,8 +86,7 @@ def chosen_by_options(submission: Submission) -> tuple[str, ...]:
 
 
 def _chosen(submission: Submission) -> Iterator[str]:
-    table = TABLES.get(submission.command)
-    given = parse_options(table, submission.argv[1:]).values if table else {}
+    given = given_options(submission).values
     script = submission.script.text if submission.script else ""
     text = " ".join(
         [submission.command, *submission.argv, ""]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from reprise.matcher.submission.directives import read_directives
-from reprise.matcher.submission.slurm_options import TABLES, parse_options
+from reprise.matcher.submission.slurm_options import given_options
 from reprise.matcher.submission.submitted import ARGV_LIMIT, Submission
 from reprise.matcher.submission.work_limit import Work
 
@@ -31,5 +31,5 @@ def named_clusters(submission: Submission) -> str:
         if name in submission.env:
             options["clusters"] = submission.env[name]
     if any("M" in word or "--cl" in word for word in submission.argv[1:ARGV_LIMIT]):
-        options |= parse_options(TABLES[submission.command], submission.argv[1:ARGV_LIMIT]).values
+        options |= given_options(submission).values
     return options.get("clusters", options.get("cluster", "")).lower()

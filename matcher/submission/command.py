@@ -12,11 +12,12 @@ from typing import NamedTuple
 from reprise.matcher.submission import interpreters
 from reprise.matcher.submission.engines import ENGINES, Input, file_in_code, run_by
 from reprise.matcher.submission.launchers import LAUNCHERS, Launcher
+from reprise.matcher.submission.option_tables import SRUN
 from reprise.matcher.submission.program_lists import listed_commands
 from reprise.matcher.submission.runners import COMMANDS, after_options, in_runner
 from reprise.matcher.submission.shell_syntax import is_assignment
 from reprise.matcher.submission.size_options import positive
-from reprise.matcher.submission.slurm_options import SRUN, parse_options
+from reprise.matcher.submission.slurm_options import parse_options
 from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.unnamed_wrappers import quoted_command, wrapped
 from reprise.matcher.submission.utilities import PREPARATION

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.matcher.submission.option_tables import SBATCH
+from reprise.matcher.submission.slurm_options import is_never, parse_options
 from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 PREFIX = "#SBATCH"
@@ -56,7 +57,7 @@ def read_directives(text: str, work: Work) -> dict[str, str]:
 def _read(line: str, work: Work) -> tuple[list[str], dict[str, str]]:
     """Return the words of a directive, and its options."""
     words = list(split_directive(line, work))
-    return words, parse_options(SBATCH, words).values
+    return words, parse_options(SBATCH, words, is_never).values
 
 
 @lru_cache(maxsize=4096)  # most short lines occur in many of a site's scripts

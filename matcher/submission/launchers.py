@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Launcher:
-    """Name and options of a parallel launcher; srun's options are in slurm_options.py.
+    """Name and options of a parallel launcher; srun's options are in option_tables.py.
 
     `called` is the launcher's name in metadata. `options` maps each option that is followed by words, without its
     dashes, to the number of these words. `tasks` are the options that set the number of tasks.

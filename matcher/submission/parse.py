@@ -14,8 +14,8 @@ from reprise.matcher.submission.program import Program
 from reprise.matcher.submission.program_arguments import read_options
 from reprise.matcher.submission.script_contents import read_contents
 from reprise.matcher.submission.size_options import equal_on_nodes, memory_on_each, node_count, positive
-from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
-from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
+from reprise.matcher.submission.slurm_options import Parsed, given_options
+from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
 # Environment variables of each option, by command, in order of decreasing precedence. Only variables that sbatch, srun
 # and salloc 22.05 really read are listed.
@@ -65,8 +65,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
     `user` is the name of the user who submits, and `submit_time` is in Unix seconds. `facts` are the sizes that Slurm
     granted, for a job that has started.
     """
-    table = TABLES.get(submission.command)
-    given = parse_options(table, submission.argv[1:ARGV_LIMIT]) if table else Parsed()
+    given = given_options(submission)
     script = read_contents(submission, given)
     options = {**script.directives, **_from_environment(submission), **given.values}
     program = script.program

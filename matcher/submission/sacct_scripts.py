@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from reprise.matcher.submission.sacct import Accounted, Submitted
-from reprise.matcher.submission.slurm_options import TABLES, parse_options
+from reprise.matcher.submission.slurm_options import given_options
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT, Script, Submission
 
 LISTED = "sacct -aXPn -o JobID,JobIDRaw"
@@ -64,7 +64,7 @@ def submissions(accounted: Accounted, scripts: Iterable[tuple[str, str]]) -> Ite
 def _with_script(one: Submitted, text: str) -> Submission:
     if one.command is None:  # accounting has no command lines
         return Submission.for_script(one.job.job_name, text, cwd=one.job.directory)
-    given = parse_options(TABLES[one.command.command], one.command.argv[1:])
+    given = given_options(one.command)
     if "wrap" in given.values:
         return one.command  # the command line already contains the commands that the job runs
     path = given.rest[0] if given.rest else ""

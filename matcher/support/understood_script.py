@@ -21,7 +21,7 @@ from reprise.matcher.submission.directives import PREFIX, read_directives
 from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.parse import ENVIRONMENT
-from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.matcher.submission.slurm_options import given_options
 from reprise.matcher.submission.work_limit import Work
 
 WORDS = 12
@@ -76,7 +76,7 @@ class _Reader:
         self._script = submission.script
         self._lines = list(StringIO(self._script.text)) if self._script else []  # split only at "\n", as editors do
         self._metadata = metadata
-        self._given = parse_options(SBATCH, submission.argv[1:]).values
+        self._given = given_options(submission).values
         self._directives = _directive_lines(self._lines)
         self._beginning = cache(self._parsed)
 

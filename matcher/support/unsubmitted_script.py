@@ -15,7 +15,8 @@ from reprise.allowlist import is_told
 from reprise.matcher.decision.decide import Question
 from reprise.matcher.errors import MatcherError, ProtocolError
 from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission
-from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.matcher.submission.option_tables import SBATCH
+from reprise.matcher.submission.slurm_options import parse_options
 from reprise.matcher.wire import protocol
 from reprise.matcher.wire.client import preview_request
 

@@ -97,7 +97,7 @@ def build_all(directory: Path) -> None:
     ]
     own: list[tuple[str, list[Path], list[str]]] = [
         ("stub_oom", stub, OUT_OF_MEMORY + (SANITIZE if COVERAGE else [])),
-        ("getopt_table.so", [HERE / "getopt_table.c"], ["-shared", "-fPIC"]),
+        ("getopt_table.so", [HERE.parents[1] / "tools/getopt_table.c"], ["-shared", "-fPIC"]),
     ]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
 

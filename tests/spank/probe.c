@@ -64,6 +64,15 @@ static void probe_decision(const char *bytes, size_t size, int (*read)(struct de
     decision_free(&decision);
 }
 
+// Stands for a look into the file system: the scripts are the names that end in `.sh`.
+static bool is_named_script(const void *context, const char *word, const char *directory)
+{
+    (void)context;
+    (void)directory;
+    const size_t length = strlen(word);
+    return length > 3 && strcmp(word + length - 3, ".sh") == 0;
+}
+
 // Parses an sbatch command line whose arguments are separated by newlines.
 static void probe_words(char *bytes, size_t size)
 {
@@ -73,7 +82,8 @@ static void probe_words(char *bytes, size_t size)
     for (char *word = strtok(bytes, "\n"); word && argc < 64; word = strtok(NULL, "\n")) {
         argv[argc++] = word;
     }
-    struct sbatch_words words = sbatch_read_words(argc, argv);
+    const struct script_lookup lookup = {is_named_script, NULL};
+    struct sbatch_words words = sbatch_read_words(argc, argv, &lookup);
     struct json_object *value = json_object_new_array();
     json_object_array_add(value, json_object_new_int64((int64_t)words.script));
     json_object_array_add(value, words.directory ? json_object_new_string(words.directory) : NULL);

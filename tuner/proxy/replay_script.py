@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from reprise.matcher.submission.launchers import LAUNCHERS
-from reprise.matcher.submission.slurm_options import SRUN, parse_options
+from reprise.matcher.submission.option_tables import SRUN
+from reprise.matcher.submission.slurm_options import parse_options
 from reprise.tuner.errors import ProxyError
 
 PROGRAM = "reprise-replay"

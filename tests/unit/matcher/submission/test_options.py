@@ -6,71 +6,104 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reprise.matcher.submission.slurm_options import SALLOC, SBATCH, SRUN, TABLES, Takes, parse_options
+from reprise.matcher.submission.directives import read_directives
+from reprise.matcher.submission.option_tables import RELEASES, SALLOC, SBATCH, SRUN, TABLES, Option, Takes
+from reprise.matcher.submission.slurm_options import given_options, parse_options
+from reprise.matcher.submission.submitted import Script, Submission
+from reprise.matcher.submission.work_limit import Work
+from tools import slurm_options
 
-# A library that prints the options that a command passes to getopt_long, and then exits.
-SHIM = r"""
-#include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-int getopt_long(int argc, char *const *argv, const char *letters, const struct option *option, int *index)
-{
-    (void)argc, (void)argv, (void)index;
-    printf("%s\n", letters);
-    for (; option->name; option++)
-        printf("%s %d\n", option->name, option->has_arg);
-    fflush(stdout);
-    _exit(0);
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if not compiler or not shutil.which("sbatch"):
-        pytest.skip("needs a C compiler and Slurm's commands")
-    directory = tmp_path_factory.mktemp("shim")
-    (directory / "shim.c").write_text(SHIM)
-    (directory / "slurm.conf").write_text(
-        "ClusterName=c\nSlurmctldHost=localhost\nNodeName=n\nPlugStackConfig=/dev/null\n"
-    )
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", directory / "shim.so", directory / "shim.c"], check=True)
-    return directory
-
-
-def installed_options(command: str, shim: Path) -> dict[str, Takes]:
-    environment = {**os.environ, "LD_PRELOAD": str(shim / "shim.so"), "SLURM_CONF": str(shim / "slurm.conf")}
-    done = subprocess.run([command, "x"], env=environment, capture_output=True, text=True, timeout=30, check=True)
-    letters, *long = done.stdout.splitlines()
-    options = {name: Takes(int(takes)) for name, takes in (line.split() for line in long)}
-    assert letters.startswith("+"), "options end at the first word that is not an option"
-    position = 1
-    while position < len(letters):
-        colons = len(letters[position + 1 :]) - len(letters[position + 1 :].lstrip(":"))
-        options[letters[position]] = Takes(colons)
-        position += 1 + colons
-    return options
+VECTORS = Path(__file__).parents[3] / "vectors"
+UNKNOWN = tomllib.loads((VECTORS / "unknown_options.toml").read_text())["cases"]
 
 
 @pytest.mark.parametrize("command", TABLES)
-def test_table_has_exactly_the_options_of_the_installed_command(command: str, shim: Path) -> None:
-    version = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
+def test_table_has_exactly_the_options_of_the_installed_command(command: str, tmp_path: Path) -> None:
+    if not shutil.which("gcc") or not shutil.which(command):
+        pytest.skip("needs a C compiler and Slurm's commands")
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(slurm_options.CONFIGURATION)
+    environment = {**os.environ, "SLURM_CONF": str(conf)}
+    words = [command, "--version"]
+    version = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+    release = ".".join(version.split()[1].split(".")[:2])
+    installed = {name: (names[0], takes) for names, takes in installed_options()[command].items() for name in names}
     table = TABLES[command]
-    ours = {name: takes for name, (_, takes) in (table.long | table.short).items()}
-    installed = installed_options(command, shim)
-    if "22.05" in version:
-        assert ours == installed
-    else:
-        known = ours | {name: takes for name, (_, takes) in table.whole.items()}
-        assert {name: known[name] for name in installed if name in known} == {
-            name: takes for name, takes in installed.items() if name in known
-        }
+    options = {**table.by_release[RELEASES.index(release)], **table.short}
+    ours = {name: (option.name, option.takes.name.lower()) for name, option in options.items() if name != "reprise"}
+    assert ours == installed
+
+
+@cache
+def installed_options() -> slurm_options.Options:
+    return slurm_options.read_release(Path("/"))
+
+
+def test_the_table_is_as_the_tool_writes_it() -> None:
+    text = slurm_options.TABLE.read_text()
+    table = tomllib.loads(text)
+    assert text == slurm_options.table_text(slurm_options.releases_in(table), table["plugins"])
+
+
+def test_each_abbreviation_that_a_release_accepts_is_understood() -> None:
+    wrong = [
+        (command, release, abbreviation)
+        for command, table in TABLES.items()
+        for release, options in zip(RELEASES, table.by_release, strict=True)
+        for abbreviation, option in accepted(options)
+        if not (found := table.find(abbreviation)) or (found.takes is Takes.VALUE) != (option.takes is Takes.VALUE)
+    ]
+    assert not wrong
+
+
+def accepted(options: Mapping[str, Option]) -> Iterator[tuple[str, Option]]:
+    """Yield each abbreviation that getopt_long accepts, and the option that it means."""
+    for abbreviation in {name[:length] for name in options for length in range(1, len(name) + 1)}:
+        meant = {option for name, option in options.items() if name.startswith(abbreviation)}
+        if abbreviation in options or len(meant) == 1:
+            yield abbreviation, options.get(abbreviation) or meant.pop()
+
+
+@pytest.mark.parametrize("case", UNKNOWN, ids=lambda case: case["line"])
+def test_an_unknown_long_option_never_hides_the_script(case: dict[str, Any]) -> None:
+    argv = ("sbatch", *case["line"].split())
+    script = Script(f"/home/u/{argv[case['script']]}", "#!/bin/sh\n") if case["script"] else None
+    if script:
+        rest = given_options(Submission("sbatch", argv, script=script)).rest
+        assert rest == list(argv[case["script"] :])
+    looks = case.get("by_looks", case["script"])
+    if "--wrap" not in argv:
+        assert given_options(Submission("sbatch", argv)).rest == (list(argv[looks:]) if looks else [])
+
+
+def test_a_directive_has_no_script_that_an_unknown_option_could_hide() -> None:
+    text = "#!/bin/sh\n#SBATCH --not-ours ./x -N 2\n#SBATCH --not-ours --ntasks=4\n"
+    assert read_directives(text, Work()) == {"nodes": "2", "ntasks": "4"}
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        ("srun --not-ours hostname", "hostname"),
+        ("srun --not-ours ./a.out 5", "./a.out 5"),
+        ("srun --not-ours 5 ./a.out", "./a.out"),
+        ("srun --not-ours 5", "5"),
+        ("srun --not-ours gmx mdrun", "gmx mdrun"),
+        ("srun --not-ours 00:10:00 gmx mdrun", "gmx mdrun"),
+        ("salloc --not-ours off make", "make"),
+    ],
+)
+def test_for_srun_and_salloc_the_look_of_the_next_word_decides(line: str, rest: str) -> None:
+    command = line.split()[0]
+    assert given_options(Submission(command, tuple(line.split()))).rest == rest.split()
 
 
 @pytest.mark.parametrize("words", ["-N4", "-N 4", "--nodes=4", "--nodes 4", "-QHN4", "-vvvN 4", "--nodes 2 -N4"])
