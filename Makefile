@@ -395,6 +395,10 @@ docs-site: $(SITE_MAKER)/.ready ## make the site of the documentation, build/sit
 docs-evaluation: deps-python $(VENV)/.ready ## regenerate docs/reference/evaluation-tables.md and its summary (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
+.PHONY: allow-list
+allow-list: deps-python $(VENV)/.ready ## regenerate the plugin's table of variables from reprise/allowlist.toml
+	@$(PYTHON) tools/allow-list
+
 .PHONY: docs-settings
 docs-settings: deps-python $(VENV)/.ready ## regenerate docs/reference/configuration.md
 	@$(PYTHON) -m reprise.cli.settings > build/configuration.md

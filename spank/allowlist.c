@@ -3,41 +3,7 @@
 
 #include <string.h>
 
-// Variables that the plugin may set, as listed in docs/reference/variables.md; a test compares the two lists. A `*` at
-// the end of a name matches one or more of the characters A-Z a-z 0-9 _.
-static const char *const patterns[] = {
-    "OMPI_MCA_*",
-    "PRTE_MCA_*",
-    "PMIX_MCA_*",
-    "ROMIO_HINTS",
-    "ROMIO_*",
-    "PNETCDF_HINTS",
-    "SRO_*",
-    "SBB_*",
-    "FASTIO_*",
-    "UCX_RNDV_THRESH",
-    "UCX_ZCOPY_THRESH",
-    "UCX_RNDV_SCHEME",
-    "SLURM_DISTRIBUTION",
-    "OMP_NUM_THREADS",
-    "OMP_PROC_BIND",
-    "OMP_PLACES",
-    "OMP_SCHEDULE",
-    "OMP_WAIT_POLICY",
-    "GOMP_SPINCOUNT",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "GLIBC_TUNABLES",
-    "REPRISE_*",
-};
-
-// Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
-// They are also listed in docs/reference/variables.md.
-static const char *const told[] = {
-    "LD_PRELOAD", "UCX_*", "OMP_*",  "GOMP_*",   "KMP_*",      "OPENBLAS_*",
-    "GOTO_*",     "MKL_*", "BLIS_*", "MALLOC_*", "MIMALLOC_*", "TCMALLOC_*",
-};
+#include "allowlist_table.h"
 
 static bool is_name_character(char c)
 {
@@ -79,4 +45,9 @@ bool allowlist_has(const char *name, size_t length)
 bool allowlist_tells(const char *name, size_t length)
 {
     return allowlist_has(name, length) || any_matches(told, sizeof told / sizeof *told, name, length);
+}
+
+int allowlist_version(void)
+{
+    return ALLOWLIST_VERSION;
 }

@@ -14,4 +14,7 @@ bool allowlist_has(const char *name, size_t length);
 // set, and other variables that may conflict with a component.
 bool allowlist_tells(const char *name, size_t length);
 
+// Return the version of the list, at least 1. A request states it, so that the matcher gives no newer variable.
+int allowlist_version(void);
+
 #endif

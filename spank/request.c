@@ -143,7 +143,10 @@ static int put_submission(struct json_object *message, const struct submission *
 static int put_client(struct json_object *message, const char *slurm_version)
 {
     struct json_object *client = put_new(message, "client", json_object_new_object());
-    return !client || put_text(client, "plugin", REPRISE_VERSION) || put_text(client, "slurm", slurm_version) ? -1 : 0;
+    return !client || put_text(client, "plugin", REPRISE_VERSION) || put_text(client, "slurm", slurm_version) ||
+                   json_put(client, "allow_list", json_object_new_int(allowlist_version()))
+               ? -1
+               : 0;
 }
 
 static int put_cluster(struct json_object *body, const struct job *job)

@@ -186,6 +186,7 @@ class Service:
             mode=request.mode,
             at=at,
             facts=request.job,
+            allow_list=request.client.allow_list,
         )
         decision = new_decision_id(at)
         if self._programs.are_compared:

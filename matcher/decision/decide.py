@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import Decision, Record
 from reprise.database.gain_subject import promise
 from reprise.database.joint_component import parts_of
@@ -38,6 +39,7 @@ class Question:
 
     `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` is Slurm's
     information about the job, None before the job starts. `metadata` is set if accounting or the program's file
+    `allow_list` is the version of the list of variables that the job's plugin may set.
     provides more metadata than the submission.
     """
 
@@ -49,6 +51,7 @@ class Question:
     at: float
     facts: JobFacts | None = None
     metadata: JobMetadata | None = None
+    allow_list: int = ALLOW_LIST_VERSION
 
 
 class Knowledge:
@@ -237,7 +240,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 
     def check(record: Known) -> Refusal | None:
         if record.terms not in by_terms:
-            found = refusal(record, job, question.uid, set_names, policy)
+            found = refusal(record, job, question.uid, set_names, policy, question.allow_list)
             if asks_again:
                 found = found or out_of_sight
             elif found:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reprise.allowlist import PRELOAD_VARIABLE
+from reprise.allowlist import PRELOAD_VARIABLE, first_unknown
+from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import RecordStatus, Scope
 from reprise.matcher.decision.known_records import Known
 from reprise.matcher.decision.mpi_guard import other_mpi, releases_of
@@ -39,13 +40,22 @@ class Policy:
     predicted: bool = False
 
 
-def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[str], policy: Policy) -> Refusal | None:
+def refusal(
+    record: Known,
+    job: JobMetadata,
+    uid: int | None,
+    chosen: Sequence[str],
+    policy: Policy,
+    allow_list: int = ALLOW_LIST_VERSION,
+) -> Refusal | None:
     """Return the reason why `job` must not get the settings of `record`; None if the job may get them.
 
     `uid` is the id of the job's user, None if unknown. `chosen` are the names of variables that the user has set.
+    `allow_list` is the version of the list of variables that the job's plugin may set.
     """
     final = (
         _standing(record, uid)
+        or _plugin(record, allow_list)
         or _place(record, policy)
         or _prediction(record, policy)
         or other_mpi(record.terms, job)
@@ -65,6 +75,12 @@ def _standing(record: Known, uid: int | None) -> str | None:
     if not record.terms.gains:
         return f"may not gain anything (measured {record.gain:.1%}, at least {record.gain_low:.1%})"
     return f"cannot be given: {record.terms.problem}" if record.terms.problem else None
+
+
+def _plugin(record: Known, allow_list: int) -> str | None:
+    """Refuse a record with a variable that the job's plugin does not know, since it would refuse the whole answer."""
+    name = first_unknown(record.terms.names, allow_list)
+    return f"sets {name}, which the plugin of this job is too old to set: upgrade it on all hosts" if name else None
 
 
 def _place(record: Known, policy: Policy) -> str | None:

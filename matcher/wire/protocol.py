@@ -26,7 +26,8 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from reprise.allowlist import is_allowed
+from reprise.allowlist import UNSTATED_VERSION, first_unknown
+from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import Decision as LoggedDecision
 from reprise.database.entities import Verdict
 from reprise.matcher.errors import ProtocolError
@@ -70,9 +71,9 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
 def _names_problem(names: tuple[str, ...]) -> str | None:
     if len(names) > VARIABLE_COUNT_LIMIT:
         return f"it has {len(names)} variables, and a decision can have at most {VARIABLE_COUNT_LIMIT}"
-    for name in names:
-        if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
-            return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
+    long = (name for name in names if len(name.encode()) > VARIABLE_NAME_LIMIT)
+    if (name := next(long, None) or first_unknown(names, ALLOW_LIST_VERSION)) is not None:
+        return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
     return None
 
 
@@ -105,10 +106,11 @@ class _Message(BaseModel):
 
 
 class Client(_Message):
-    """Versions of the client's plugin and Slurm."""
+    """Versions of the client's plugin and Slurm, and of the list of variables that the plugin may set."""
 
     plugin: Text
     slurm: Text
+    allow_list: Annotated[int, Field(ge=1, le=2**31 - 1)] = UNSTATED_VERSION
 
 
 def _checked_into(

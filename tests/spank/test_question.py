@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from reprise.allowlist import VERSION
 from tests.spank.conftest import Stub
 from tests.spank.daemon import FakeDaemon
 
@@ -35,7 +36,7 @@ def test_the_request_contains_arguments_script_and_environment_of_the_command(st
     stub.submit(("sbatch", "-N2", "job.sh", "arg"), env=env)
     message = daemon.question
     assert (message["v"], message["kind"], message["point"], message["mode"]) == (1, "decide", "submit", "on")
-    assert message["client"] == {"plugin": "test", "slurm": "22.05.8"}
+    assert message["client"] == {"plugin": "test", "slurm": "22.05.8", "allow_list": VERSION}
     submission = message["submission"]
     assert submission.pop("script") == {
         "path": str(stub.directory / "job.sh"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprise.allowlist import ALLOW_LIST, is_allowed
+from reprise.allowlist import ALLOW_LIST, VERSION, is_allowed, is_told
 from reprise.database.entities import Decision
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.submission import SCRIPT_LIMIT, JobFacts, Script, Submission
@@ -117,6 +117,38 @@ def test_listed_names_are_allowed(name: str) -> None:
 )
 def test_other_names_are_not_allowed(name: str) -> None:
     assert not is_allowed(name)
+
+
+def test_a_newer_version_of_the_list_has_all_names_of_an_older_one() -> None:
+    names = [pattern.replace("*", "x") for pattern in ALLOW_LIST]
+    for version in range(1, VERSION):
+        older, newer = ({name for name in names if is_allowed(name, number)} for number in (version, version + 1))
+        assert older < newer
+    assert {name for name in names if is_allowed(name, VERSION)} == set(names)
+
+
+def test_the_first_version_of_the_list_is_that_of_release_0_1_0() -> None:
+    names = "OMPI_MCA_a PRTE_MCA_a PMIX_MCA_a ROMIO_HINTS ROMIO_A PNETCDF_HINTS SRO_A SBB_A FASTIO_A REPRISE_A"
+    patterns = [pattern.replace("*", "x") for pattern in ALLOW_LIST]
+    assert all(is_allowed(name, 1) for name in names.split())
+    assert sum(is_allowed(name, 1) for name in patterns) == len(names.split())
+
+
+def test_the_document_states_the_version_of_each_pattern() -> None:
+    table = VARIABLES.split("## The allow-list")[1]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
+    for cells in rows:
+        since = int(cells[2])
+        for name in re.findall(r"`([^`]+)`", cells[1]):
+            found = [version for version in range(1, VERSION + 1) if is_allowed(name.replace("*", "x"), version)]
+            assert found[0] == since, name
+
+
+@pytest.mark.parametrize(
+    "name", ["MPIR_CVAR_DEBUG_HOLD", "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED", "MPICH_DBG", "I_MPI_ROOT", "MV2_USE_ALIGNED_X"]
+)
+def test_other_variables_of_mpich_and_its_family_are_reported_but_never_set(name: str) -> None:
+    assert not is_allowed(name) and is_told(name)
 
 
 json_values = st.recursive(
