@@ -137,13 +137,21 @@ class Matcher(Section):
 
     socket: AbsolutePath = Field(SOCKET_PATH, description="Unix socket; every user may connect")
     listen: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
-        "", description="HOST:PORT for hosts that share the munge key; '' means none"
+        "", description="HOST:PORT for hosts that share the key of munge or auth/slurm; '' means none"
     )
     endpoints: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
         default_factory=list, description="endpoints for commands, like the plugin's endpoint=; if empty, `socket`"
     )
     uid: UserId = Field(0, description="user id of the daemon; over TCP, commands trust only replies from this user")
+    credential: Literal["munge", "slurm"] | None = Field(
+        None,
+        description="how commands authenticate over TCP: munge, or slurm (auth/slurm); if none, munge if munged runs, "
+        "else slurm",
+    )
     munge_socket: AbsolutePath | None = Field(None, description="munged's socket, if it is not the default one")
+    sack_socket: AbsolutePath | None = Field(
+        None, description="socket of auth/slurm on this host, if it is not one of the default ones"
+    )
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(
         None, ge=0, le=1, description="lowest score with which a record is used; if none, the model's threshold applies"

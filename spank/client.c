@@ -2,9 +2,7 @@
 #define _GNU_SOURCE
 #include "client.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,23 +10,12 @@
 #include "limits.h"
 #include "stream.h"
 #include "tcp.h"
+#include "unix_socket.h"
 
 // The connection that client_connect_ahead opened, and the inode of its socket. Code that runs before the request is
 // sent may close the descriptor and reuse its number; a different inode reveals this.
 static int ahead = -1;
 static ino_t ahead_inode;
-
-static struct sockaddr_un address_of(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1); // the path fits, because its array has the size of sun_path
-    return address;
-}
-
-static int open_unix(void)
-{
-    return stream_above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-}
 
 // Return the connection that client_connect_ahead opened, or -1 if there is none.
 static int take_ahead(void)
@@ -55,11 +42,11 @@ void client_connect_ahead(const struct matcher *matcher)
     const struct endpoint *first = &matcher->endpoints[0];
     struct stat status;
     client_close_ahead();
-    int fd = first->kind == ENDPOINT_UNIX ? open_unix() : -1;
+    int fd = first->kind == ENDPOINT_UNIX ? unix_open() : -1;
     if (fd < 0) {
         return;
     }
-    const struct sockaddr_un address = address_of(first->path);
+    const struct sockaddr_un address = unix_address(first->path);
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) || fstat(fd, &status)) {
         close(fd);
         return;
@@ -81,23 +68,6 @@ static int take_open_ahead(void)
     return fd;
 }
 
-// Connect to a Unix socket. A full backlog makes connect(2) fail with EAGAIN, and poll(2) cannot wait for it to drain,
-// so try again until the deadline.
-static enum client_result connect_to(int fd, const char *path, nanoseconds deadline)
-{
-    const struct sockaddr_un address = address_of(path);
-    while (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
-        if (errno != EAGAIN && errno != EINTR) {
-            return CLIENT_ABSENT;
-        }
-        if (deadline_passed(deadline)) {
-            return CLIENT_LATE;
-        }
-        poll(NULL, 0, RETRY_CONNECT_MS);
-    }
-    return CLIENT_OK;
-}
-
 // Exchange a request and a reply over a Unix socket. `fd` is a connection that is already open, or -1 for a new one.
 // The connection is closed afterwards.
 static enum client_result exchange_unix(int fd, const char *path, nanoseconds deadline, const char *request,
@@ -105,8 +75,8 @@ static enum client_result exchange_unix(int fd, const char *path, nanoseconds de
 {
     enum client_result result = CLIENT_OK;
     if (fd < 0) {
-        fd = open_unix();
-        result = fd < 0 ? CLIENT_FAILED : connect_to(fd, path, deadline);
+        fd = unix_open();
+        result = fd < 0 ? CLIENT_FAILED : unix_connect(fd, path, deadline);
     }
     if (result == CLIENT_OK) {
         result = stream_send_frame(fd, request, size, deadline);

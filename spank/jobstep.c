@@ -247,8 +247,8 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
     free(ask_to_note(&settings->matcher, deadline, &outcome));
 }
 
-static void batch_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid, bool carried,
-                        struct decision *decision)
+static enum client_result batch_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid,
+                                      bool carried, struct decision *decision)
 {
     enum client_result result = CLIENT_OK;
     char **environment = NULL;
@@ -274,20 +274,23 @@ static void batch_start(spank_t spank, const struct settings *settings, nanoseco
         }
         free(program);
     }
+    return result;
 }
 
-char *jobstep_start(spank_t spank, const struct settings *settings)
+char *jobstep_start(spank_t spank, const struct settings *settings, const char **remark)
 {
     const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // shared by all requests of this function
     struct decision decision = {0};
     uid_t uid = 0;
+    *remark = NULL;
     if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {
         return NULL;
     }
     const bool carried = read_carried(spank, &decision) == 0;
     const bool is_batch = number_item(spank, S_JOB_STEPID, NO_VAL) == SLURM_BATCH_SCRIPT;
     if (is_batch) {
-        batch_start(spank, settings, deadline, uid, carried, &decision);
+        enum client_result result = batch_start(spank, settings, deadline, uid, carried, &decision);
+        *remark = result == CLIENT_NO_CREDENTIAL ? result_words(result) : NULL;
     } else {
         step_start(spank, settings, deadline, uid, &decision);
     }

@@ -8,8 +8,8 @@
 #include "settings.h"
 
 // Start a step. Called in slurm_spank_user_init, with the user's privileges. Returns a line for the user, or NULL if
-// there is nothing to say. The caller must free the line.
-char *jobstep_start(spank_t spank, const struct settings *settings);
+// there is nothing to say. The caller must free the line. Sets `*remark` to a line for slurmd's log, or to NULL.
+char *jobstep_start(spank_t spank, const struct settings *settings, const char **remark);
 
 // Report the end of the job. Called in slurm_spank_task_exit.
 void jobstep_end(spank_t spank, const struct settings *settings);

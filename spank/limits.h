@@ -21,6 +21,7 @@
 // A credential is base64 (4/3 of the payload) with a header and padding, so twice the payload is enough; no more is
 // read.
 #define REPLY_CREDENTIAL_MAX (2 * REPLY_MAX)
+#define REQUEST_CREDENTIAL_MAX (2 * REQUEST_MAX)
 
 #define DEADLINE_MS_DEFAULT 100 // longest wait for a daemon that hangs; a healthy daemon answers in less than 10 ms
 #define DEADLINE_MS_MAX 1000    // people notice longer waits; a higher setting is refused

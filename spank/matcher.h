@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "credential.h"
 #include "endpoint.h"
 
 struct matcher {
     size_t count;
     struct endpoint endpoints[ENDPOINTS_MAX];
-    uid_t uid;                                                    // user id of the matcher
-    char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; // path, or "" for libmunge's default
+    uid_t uid; // user id of the matcher
+    struct credential_settings credential;
 };
 
 #endif

@@ -24,9 +24,9 @@ static bool holds_nul(const char *text, size_t size)
     return false;
 }
 
-struct json_object *message_parse(const char *text, size_t size)
+struct json_object *message_object(const char *text, size_t size, size_t limit)
 {
-    if (size == 0 || size > REPLY_MAX || holds_nul(text, size) || !json_is_utf8(text, size) ||
+    if (size == 0 || size > limit || holds_nul(text, size) || !json_is_utf8(text, size) ||
         !json_has_memory(REPLY_MAX + size * PARSE_MEMORY)) {
         return NULL;
     }
@@ -35,11 +35,20 @@ struct json_object *message_parse(const char *text, size_t size)
         return NULL;
     }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-    struct json_object *message = json_tokener_parse_ex(tokener, text, (int)size);
+    struct json_object *object = json_tokener_parse_ex(tokener, text, (int)size);
     json_tokener_free(tokener);
+    if (!json_object_is_type(object, json_type_object)) {
+        json_object_put(object);
+        return NULL;
+    }
+    return object;
+}
 
+struct json_object *message_parse(const char *text, size_t size)
+{
+    struct json_object *message = message_object(text, size, REPLY_MAX);
     struct json_object *version = NULL;
-    if (!json_object_is_type(message, json_type_object) || !json_object_object_get_ex(message, "v", &version) ||
+    if (!message || !json_object_object_get_ex(message, "v", &version) ||
         !json_object_is_type(version, json_type_int) || json_object_get_int64(version) != PROTOCOL_VERSION) {
         json_object_put(message);
         return NULL;

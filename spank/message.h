@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// Parse a text of at most `limit` bytes that consists of one JSON object; NULL for anything else.
+struct json_object *message_object(const char *text, size_t size, size_t limit);
+
 // Parse a text that consists of one JSON object of version PROTOCOL_VERSION; NULL for anything else.
 struct json_object *message_parse(const char *text, size_t size);
 

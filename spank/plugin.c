@@ -74,15 +74,22 @@ static void submit_and_tell(spank_t spank, spank_context_t context)
     if (words.explanation) {
         slurm_spank_log("reprise: %s", words.explanation);
     }
+    if (words.remark) { // users see it with -v
+        slurm_verbose("reprise: %s; the job runs unchanged", words.remark);
+    }
     free(words.warning);
     free(words.explanation);
 }
 
 static void start_and_tell(spank_t spank)
 {
-    char *line = jobstep_start(spank, &settings);
+    const char *remark = NULL;
+    char *line = jobstep_start(spank, &settings, &remark);
     if (line) {
         slurm_spank_log("reprise: %s", line);
+    }
+    if (remark) { // slurmd's log has it, the output of the job does not
+        slurm_info("reprise: %s; the job runs unchanged", remark);
     }
     free(line);
 }

@@ -46,7 +46,23 @@ static int set_endpoint(struct settings *settings, const char *value)
 
 static int set_munge_socket(struct settings *settings, const char *value)
 {
-    return copy_path(settings->matcher.munge_socket, sizeof settings->matcher.munge_socket, value);
+    return copy_path(settings->matcher.credential.munge_socket, sizeof settings->matcher.credential.munge_socket,
+                     value);
+}
+
+static int set_sack_socket(struct settings *settings, const char *value)
+{
+    return copy_path(settings->matcher.credential.sack_socket, sizeof settings->matcher.credential.sack_socket, value);
+}
+
+static int set_credential(struct settings *settings, const char *value)
+{
+    const bool slurm = strcmp(value, "slurm") == 0;
+    if (!slurm && strcmp(value, "munge") != 0) {
+        return -1;
+    }
+    settings->matcher.credential.choice = slurm ? CREDENTIAL_SLURM : CREDENTIAL_MUNGE;
+    return 0;
 }
 
 static int set_kill_switch(struct settings *settings, const char *value)
@@ -117,7 +133,9 @@ static const struct argument {
 } arguments[] = {
     {"endpoint", "unix:/PATH (107 bytes at most) or tcp:HOST:PORT (at most 4 endpoints in total)", set_endpoint},
     {"matcher_uid", "a user id, in digits", set_matcher_uid},
+    {"credential", "munge or slurm", set_credential},
     {"munge_socket", "an absolute path of at most 107 bytes", set_munge_socket},
+    {"sack_socket", "an absolute path of at most 107 bytes", set_sack_socket},
     {"deadline_ms", "a number from 1 to 1000", set_deadline},
     {"default", "on, off or observe", set_mode},
     {"identity", "on or off", set_identity},

@@ -33,20 +33,20 @@ static enum client_result wait_until_ready(int fd, short events, nanoseconds dea
     }
 }
 
-// Send the rest of a frame in one call; two calls would wake the peer twice.
-static ssize_t send_rest(int fd, unsigned char *header, const char *body, size_t size, size_t sent)
+static ssize_t send_rest(int fd, const unsigned char *header, size_t header_size, const char *body, size_t size,
+                         size_t sent)
 {
-    const size_t of_header = sent < HEADER_SIZE ? sent : HEADER_SIZE;
+    const size_t of_header = sent < header_size ? sent : header_size;
     const size_t of_body = sent - of_header;
     struct iovec parts[] = {
-        {.iov_base = header + of_header, .iov_len = HEADER_SIZE - of_header},
+        {.iov_base = (unsigned char *)header + of_header, .iov_len = header_size - of_header},
         {.iov_base = (char *)body + of_body, .iov_len = size - of_body}, // sendmsg(2) does not change the data
     };
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = sizeof parts / sizeof *parts};
     return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-static enum client_result receive_all(int fd, char *bytes, size_t size, nanoseconds deadline)
+enum client_result stream_receive(int fd, char *bytes, size_t size, nanoseconds deadline)
 {
     while (size > 0) {
         enum client_result result = wait_until_ready(fd, POLLIN, deadline);
@@ -77,13 +77,12 @@ int stream_above_standard(int fd)
     return moved;
 }
 
-enum client_result stream_send_frame(int fd, const char *body, size_t size, nanoseconds deadline)
+enum client_result stream_send(int fd, const unsigned char *header, size_t header_size, const char *body, size_t size,
+                               nanoseconds deadline)
 {
-    unsigned char header[HEADER_SIZE] = {(unsigned char)(size >> 24), (unsigned char)(size >> 16),
-                                         (unsigned char)(size >> 8), (unsigned char)size};
     size_t sent = 0;
-    while (sent < HEADER_SIZE + size) {
-        ssize_t more = send_rest(fd, header, body, size, sent);
+    while (sent < header_size + size) {
+        ssize_t more = send_rest(fd, header, header_size, body, size, sent);
         if (more >= 0) {
             sent += (size_t)more;
         } else if (errno == EAGAIN) {
@@ -94,17 +93,24 @@ enum client_result stream_send_frame(int fd, const char *body, size_t size, nano
         } else if (errno != EINTR) {
             return CLIENT_BROKEN;
         }
-        if (sent < HEADER_SIZE + size && deadline_passed(deadline)) {
+        if (sent < header_size + size && deadline_passed(deadline)) {
             return CLIENT_LATE;
         }
     }
     return CLIENT_OK;
 }
 
+enum client_result stream_send_frame(int fd, const char *body, size_t size, nanoseconds deadline)
+{
+    const unsigned char header[HEADER_SIZE] = {(unsigned char)(size >> 24), (unsigned char)(size >> 16),
+                                               (unsigned char)(size >> 8), (unsigned char)size};
+    return stream_send(fd, header, sizeof header, body, size, deadline);
+}
+
 enum client_result stream_receive_frame(int fd, size_t limit, nanoseconds deadline, char **body, size_t *size)
 {
     unsigned char header[HEADER_SIZE];
-    enum client_result result = receive_all(fd, (char *)header, sizeof header, deadline);
+    enum client_result result = stream_receive(fd, (char *)header, sizeof header, deadline);
     if (result != CLIENT_OK) {
         return result;
     }
@@ -116,7 +122,7 @@ enum client_result stream_receive_frame(int fd, size_t limit, nanoseconds deadli
     if (!bytes) {
         return CLIENT_FAILED;
     }
-    result = receive_all(fd, bytes, length, deadline);
+    result = stream_receive(fd, bytes, length, deadline);
     if (result != CLIENT_OK) {
         free(bytes);
         return result;

@@ -14,6 +14,13 @@
 // descriptor is left.
 int stream_above_standard(int fd);
 
+// Send a header and a body in one call: two calls would wake the peer twice.
+enum client_result stream_send(int fd, const unsigned char *header, size_t header_size, const char *body, size_t size,
+                               nanoseconds deadline);
+
+// Receive exactly `size` bytes. Returns CLIENT_BROKEN if the peer closes the connection before.
+enum client_result stream_receive(int fd, char *bytes, size_t size, nanoseconds deadline);
+
 // Send a frame: a header and `size` bytes.
 enum client_result stream_send_frame(int fd, const char *body, size_t size, nanoseconds deadline);
 

@@ -109,25 +109,6 @@ static void forget_inherited(spank_t spank, const struct settings *settings)
     spank_job_control_unsetenv(spank, CARRY_NAME);
 }
 
-static const char *result_words(enum client_result result)
-{
-    switch (result) {
-    case CLIENT_OK:
-        return "";
-    case CLIENT_ABSENT:
-        return "no daemon can be reached there (`reprise doctor` shows the cause)";
-    case CLIENT_LATE:
-        return "the daemon did not answer in time";
-    case CLIENT_BROKEN:
-        return "the daemon's answer is invalid (its log shows the cause)";
-    case CLIENT_UNTRUSTED:
-        return "munge could not authenticate the request or the answer (`reprise doctor` shows the cause)";
-    case CLIENT_FAILED:
-        break;
-    }
-    return "the request could not be sent";
-}
-
 static char *explain(const struct decision *decision, enum client_result result, const struct settings *settings)
 {
     char *line = NULL;
@@ -277,6 +258,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
         const struct question question = {
             .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
         result = ask_decision(&settings->matcher, deadline, &question, &decision);
+        words->remark = result == CLIENT_NO_CREDENTIAL ? result_words(result) : NULL;
     }
     // Jobs of sbatch carry any answer, because a batch step that finds none asks again. Other jobs need an answer only
     // if it has settings to apply.

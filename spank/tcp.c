@@ -56,27 +56,34 @@ static int connect_to(const struct endpoint *endpoint)
     return fd;
 }
 
-static enum client_result seal(const struct call *call, const unsigned char *nonce, char **credential)
+static enum client_result seal(const struct call *call, const struct credential_method *method,
+                               const unsigned char *nonce, char **credential)
 {
     size_t size = 0;
     char *payload = envelope_make(nonce, call->request, call->size, &size);
     if (!payload) {
         return CLIENT_FAILED;
     }
-    *credential = credential_make(call->matcher->munge_socket, call->matcher->uid, payload, size);
+    enum client_result result =
+        method->make(&call->matcher->credential, call->matcher->uid, payload, size, call->deadline, credential);
     free(payload);
-    return *credential ? CLIENT_OK : CLIENT_UNTRUSTED;
+    return result;
 }
 
-static enum client_result unseal(const struct call *call, const unsigned char *nonce, const char *credential,
-                                 char **reply, size_t *reply_size)
+static enum client_result unseal(const struct call *call, const struct credential_method *method,
+                                 const unsigned char *nonce, const char *credential, char **reply, size_t *reply_size)
 {
     size_t size = 0;
     size_t text_size = 0;
     uid_t uid = 0;
-    enum client_result result = CLIENT_UNTRUSTED;
-    char *payload = credential_open(call->matcher->munge_socket, credential, &size, &uid);
-    const char *text = payload && uid == call->matcher->uid ? envelope_text(nonce, payload, size, &text_size) : NULL;
+    char *payload = NULL;
+    enum client_result result =
+        method->open(&call->matcher->credential, credential, call->deadline, &payload, &size, &uid);
+    if (result != CLIENT_OK) {
+        return result;
+    }
+    const char *text = uid == call->matcher->uid ? envelope_text(nonce, payload, size, &text_size) : NULL;
+    result = CLIENT_UNTRUSTED;
     if (text && text_size <= REPLY_MAX) {
         *reply = malloc(text_size);
         result = *reply ? CLIENT_OK : CLIENT_FAILED;
@@ -89,21 +96,16 @@ static enum client_result unseal(const struct call *call, const unsigned char *n
     return result;
 }
 
-// Exchange a request and a reply. Runs in a child process, because the time that name lookup, connect(2) and munge take
-// is not bounded.
-static enum client_result converse(const void *what, char **reply, size_t *reply_size)
+// Exchange a request and a reply over a connection.
+static enum client_result converse_over(int fd, const struct call *call, const struct credential_method *method,
+                                        char **reply, size_t *reply_size)
 {
-    const struct call *call = what;
     unsigned char nonce[NONCE_SIZE];
     char *sealed = NULL;
     char *answer = NULL;
     size_t answer_size = 0;
-    enum client_result result = CLIENT_ABSENT;
-    int fd = connect_to(call->endpoint);
-    if (fd < 0) {
-        return CLIENT_ABSENT;
-    }
-    result = getrandom(nonce, sizeof nonce, 0) == sizeof nonce ? seal(call, nonce, &sealed) : CLIENT_FAILED;
+    enum client_result result =
+        getrandom(nonce, sizeof nonce, 0) == sizeof nonce ? seal(call, method, nonce, &sealed) : CLIENT_FAILED;
     if (result == CLIENT_OK) {
         result = stream_send_frame(fd, sealed, strlen(sealed), call->deadline);
     }
@@ -111,10 +113,24 @@ static enum client_result converse(const void *what, char **reply, size_t *reply
         result = stream_receive_frame(fd, REPLY_CREDENTIAL_MAX, call->deadline, &answer, &answer_size);
     }
     if (result == CLIENT_OK) {
-        result = unseal(call, nonce, answer, reply, reply_size);
+        result = unseal(call, method, nonce, answer, reply, reply_size);
     }
     free(answer);
     free(sealed);
+    return result;
+}
+
+// Exchange a request and a reply. Runs in a child process, because the time that name lookup, connect(2) and munge take
+// is not bounded.
+static enum client_result converse(const void *what, char **reply, size_t *reply_size)
+{
+    const struct call *call = what;
+    const struct credential_method *method = credential_choose(&call->matcher->credential);
+    int fd = method ? connect_to(call->endpoint) : -1;
+    if (fd < 0) {
+        return method ? CLIENT_ABSENT : CLIENT_NO_CREDENTIAL;
+    }
+    enum client_result result = converse_over(fd, call, method, reply, reply_size);
     close(fd);
     return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges one request and one reply over TCP, each in a munge credential (docs/reference/protocol.md).
+// Exchanges one request and one reply over TCP, each in a credential (docs/reference/protocol.md).
 #ifndef REPRISE_TCP_H
 #define REPRISE_TCP_H
 

@@ -75,7 +75,7 @@ def _summary(name: str, took: list[float]) -> dict[str, float]:
 def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
     program = directory / "identify_time"
     sources = [*without_slurm(), Path(__file__).with_name("identify_time.c")]
-    words = ["cc", *FLAGS, "-O2", VERSION, *map(str, sources), "-o", str(program), "-ljson-c", "-lmunge"]
+    words = ["cc", *FLAGS, "-O2", VERSION, *map(str, sources), "-o", str(program), "-ljson-c", "-ldl"]
     subprocess.run(words, check=True)
     result: dict[str, float] = {}
     with _files(directory) as files:

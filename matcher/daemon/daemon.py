@@ -23,7 +23,7 @@ from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.journal import Journal
 from reprise.matcher.daemon.listener import listen, listen_tcp, remove_socket
 from reprise.matcher.daemon.metrics import Gauges, Metrics
-from reprise.matcher.daemon.peer import Peer, UnixPeer, munge_greeter
+from reprise.matcher.daemon.peer import Peer, UnixPeer, credential_greeter
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.replica import Publisher, Replica
@@ -31,6 +31,8 @@ from reprise.matcher.daemon.server import FRAME_BYTES, Server
 from reprise.matcher.daemon.service import Service
 from reprise.matcher.daemon.turns import Room, Rounds
 from reprise.matcher.linkage.linkage_model import LinkageError
+from reprise.matcher.wire.credentials import credential_settings
+from reprise.matcher.wire.methods import offered
 from reprise.systemd import keep_watchdog_calm, notify, passed_listener
 
 if TYPE_CHECKING:
@@ -205,8 +207,10 @@ async def _serve(
 
     servers = [server(listener, UnixPeer)]
     if over_tcp:
-        servers.append(server(over_tcp, munge_greeter(config.matcher.munge_socket)))
-        log.info(line("serving-tcp", address=config.matcher.listen, uid=os.geteuid()))
+        methods = offered(credential_settings(config.matcher))
+        servers.append(server(over_tcp, credential_greeter(methods)))
+        names = ",".join(methods)
+        log.info(line("serving-tcp", address=config.matcher.listen, uid=os.geteuid(), credentials=names))
     watchdog = asyncio.create_task(keep_watchdog_calm(os.environ))
     log.info(line("serving", version=__version__, socket=listener.getsockname(), database=config.database.path))
     notify(os.environ, "READY=1")

@@ -6,15 +6,17 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Hashable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from reprise.matcher.daemon.turns import FairThreads
+from reprise.matcher.daemon.used_tokens import UsedTokens
 from reprise.matcher.wire import protocol
-from reprise.matcher.wire.munge import Munge
+from reprise.matcher.wire.credentials import Method, MethodName
+from reprise.matcher.wire.methods import method_of
 
 UNKNOWN = -1
-MUNGE_THREADS = 4  # concurrent calls to munge; munged has two threads by default, and also serves Slurm
+# Concurrent calls to munge or Slurm; munged has two threads by default, and also serves Slurm.
+CREDENTIAL_THREADS = 4
 
 
 class Peer(Protocol):
@@ -28,6 +30,10 @@ class Peer(Protocol):
     frame_limit: int
     is_plain: bool
     uid: int
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether only the peer can read a reply."""
 
     @property
     def client(self) -> Hashable:
@@ -49,6 +55,7 @@ class UnixPeer:
 
     frame_limit = protocol.REQUEST_LIMIT
     is_plain = True
+    is_secret = True
 
     def __init__(self, connection: socket.socket) -> None:
         size = struct.calcsize("3I")
@@ -74,22 +81,36 @@ class UnixPeer:
         return reply
 
 
-class MungePeer:
-    """Process on any host, authenticated by its MUNGE credential.
+class CredentialPeer:
+    """Process on any host, authenticated by the credential that contains its request (`Method`).
 
-    A reply is wrapped in a credential that only the peer's uid can decode. It contains the nonce of the request that it
-    answers. `threads` run the calls to munge, which may block.
+    A reply is wrapped in a credential of the same method, which only the peer's uid can open. It contains the nonce of
+    the request that it answers. `threads` run the calls of `methods`, which may block. `used` are the credentials that
+    a method would accept again.
     """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
     is_plain = False
 
-    def __init__(self, connection: socket.socket, munge: Munge, threads: FairThreads) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        methods: Mapping[MethodName, Method],
+        threads: FairThreads,
+        used: UsedTokens,
+    ) -> None:
         self._address: str = connection.getpeername()[0]
-        self._munge = munge
+        self._methods = methods
+        self._method: Method | None = None
         self._threads = threads
+        self._used = used
         self._nonce = b""
         self.uid = UNKNOWN
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether only the peer can read a reply."""
+        return self._method is not None and self._method.is_secret
 
     @property
     def client(self) -> str:
@@ -103,20 +124,24 @@ class MungePeer:
 
     async def opened(self, body: bytes) -> bytes:
         """Return the request in a credential, and set `uid` to the uid in the credential. Raises ProtocolError."""
-        credential = await self._threads.run(self.client, self._munge.open, body)
+        method = method_of(body, self._methods)
+        credential = await self._threads.run(self.client, method.open, body)
+        if credential.reusable:
+            self._used.use(credential.reusable, credential.uid)
         self.uid = credential.uid
+        self._method = method
         self._nonce, message = protocol.opened_envelope(credential.payload)
         return message
 
     async def sealed(self, reply: bytes) -> bytes:
         """Return a credential that contains the reply; empty if no request was opened. Raises ProtocolError."""
-        if not self._nonce:
+        if not self._method or not self._nonce:
             return b""
-        return await self._threads.run(self.client, self._munge.make, self._nonce + reply, self.uid)
+        return await self._threads.run(self.client, self._method.make, self._nonce + reply, self.uid)
 
 
-def munge_greeter(munge_socket: Path | None) -> Callable[[socket.socket], MungePeer]:
-    """Return a function that creates the peer of a TCP connection. Raises ServiceError if libmunge cannot be loaded."""
-    munge = Munge(str(munge_socket or ""))
-    threads = FairThreads(MUNGE_THREADS, MUNGE_THREADS - 1, "munge")
-    return lambda connection: MungePeer(connection, munge, threads)
+def credential_greeter(methods: Mapping[MethodName, Method]) -> Callable[[socket.socket], CredentialPeer]:
+    """Return a function that creates the peer of a TCP connection, whose credential is of one of `methods`."""
+    threads = FairThreads(CREDENTIAL_THREADS, CREDENTIAL_THREADS - 1, "credentials")
+    used = UsedTokens()
+    return lambda connection: CredentialPeer(connection, methods, threads, used)

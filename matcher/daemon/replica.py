@@ -20,6 +20,7 @@ from reprise.eventlog import line
 from reprise.matcher.errors import ProtocolError, ServiceError
 from reprise.matcher.wire import protocol
 from reprise.matcher.wire.client import ask_in_order
+from reprise.matcher.wire.credentials import credential_settings
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class Replica:
                 endpoints,
                 request,
                 matcher_uid=settings.uid,
-                munge_socket=str(settings.munge_socket or ""),
+                credential=credential_settings(settings),
                 timeout_s=TIMEOUT_S,
             )
             _, reply = next(answers)

@@ -44,7 +44,7 @@ FRAME_BYTES = 32 * 2**20
 The limit allows 128 frames of the maximum length. One client has at most one frame per connection.
 """
 
-Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Unmade | None]]]
+Answer = Callable[[bytes, int, bool], Awaitable[tuple[dict[str, Any], Unmade | None]]]
 Guest = tuple[socket.socket, Peer]
 
 
@@ -55,7 +55,7 @@ class Server:
     a share of them; other connections wait for a place. A client has `timeout_s` seconds to send its frame, and
     `timeout_s` more to receive its reply. If too many connections wait, or if `is_over` returns True for the uid, a
     connection is refused before anything is read from it. `count` is called with the uid of each connection that sends
-    no request.
+    no request. `answer` gets the request, the uid, and whether only the peer can read the reply.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Server:
             else:
                 if len(self._tasks) > 1:
                     await self._rounds.turn(peer.uid)
-                reply, entry = await self._answer(request, peer.uid)
+                reply, entry = await self._answer(request, peer.uid, peer.is_secret)
             finally:
                 if taken:
                     self._room.give(taken)

@@ -138,8 +138,11 @@ class Service:
         if uid not in self._trusted and uid != UNKNOWN:
             self._asked.take(uid, 1)
 
-    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
-        """Return the reply to a request, and the entry to write after the reply is sent. Never raises an Exception."""
+    async def answer(self, body: bytes, uid: int, is_secret: bool = True) -> tuple[dict[str, Any], Unmade | None]:
+        """Return the reply to a request, and the entry to write after the reply is sent. Never raises an Exception.
+
+        `is_secret` is False if others on the network can read the reply.
+        """
         begun = time.perf_counter()
         if uid not in self._trusted and not self._asked.take(uid, _counted(len(body))):
             return self._not_now(uid), None
@@ -156,7 +159,7 @@ class Service:
             if isinstance(request, protocol.Compare):
                 return await self._compared(request, uid), None
             if isinstance(request, protocol.Token):
-                return self._token(uid), None
+                return self._token(uid, is_secret), None
             uptime = time.monotonic() - self._started
             records = len(self._basis.knowledge)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
@@ -295,7 +298,12 @@ class Service:
             pass
         return protocol.error_reply("the rows cannot be written now; the log says why: send the request again later")
 
-    def _token(self, uid: int) -> dict[str, Any]:
+    def _token(self, uid: int, is_secret: bool) -> dict[str, Any]:
+        if not is_secret:
+            raise ProtocolError(
+                "token: others could read it on the network, because Slurm's auth/slurm does not encrypt: run this on "
+                "the matcher's host, with the endpoint of its Unix socket"
+            )
         if self._is_replica:
             raise ProtocolError("token: this matcher is a replica: ask the primary for a token")
         try:

@@ -14,6 +14,7 @@ from reprise.matcher.submission import Submission
 from reprise.matcher.support.behaviour import Comparison
 from reprise.matcher.support.job_story import Story
 from reprise.matcher.wire.client import ask_in_order, compare_request, explain_request, preview_request
+from reprise.matcher.wire.credentials import credential_settings
 from reprise.matcher.wire.protocol import EXPLANATION_LIMIT
 
 DAEMON_TIMEOUT_S = 5.0
@@ -57,7 +58,7 @@ def _replies(config: Config, request: Mapping[str, Any]) -> Iterator[tuple[Endpo
         configured(config.matcher),
         request,
         matcher_uid=config.matcher.uid,
-        munge_socket=str(config.matcher.munge_socket or ""),
+        credential=credential_settings(config.matcher),
         timeout_s=DAEMON_TIMEOUT_S,
         limit=EXPLANATION_LIMIT,
     )

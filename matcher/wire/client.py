@@ -13,11 +13,12 @@ from reprise.endpoint import Endpoint
 from reprise.matcher.errors import DaemonUnreachableError, MatcherError, ProtocolError
 from reprise.matcher.submission import Submission
 from reprise.matcher.wire import protocol
-from reprise.matcher.wire.munge import Munge
+from reprise.matcher.wire.credentials import USUAL, CredentialSettings, Method
+from reprise.matcher.wire.methods import method_for_requests
 
 NOT_BELIEVED = (
-    "set matcher_uid= and matcher.uid to the user id in the `serving-tcp` line of its log, and compare munge keys and "
-    "clocks"
+    "set matcher_uid= and matcher.uid to the user id in the `serving-tcp` line of its log, use a method that this line "
+    "names, and compare clocks and the keys of munge or auth/slurm"
 )
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
@@ -48,7 +49,7 @@ def ask_in_order(
     message: Mapping[str, Any],
     *,
     matcher_uid: int,
-    munge_socket: str = "",
+    credential: CredentialSettings = USUAL,
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
@@ -61,7 +62,7 @@ def ask_in_order(
     failed: list[MatcherError] = []
     for endpoint in endpoints:
         try:
-            reply = ask_at(endpoint, message, matcher_uid, munge_socket, timeout_s, limit)
+            reply = ask_at(endpoint, message, matcher_uid, credential, timeout_s, limit)
         except MatcherError as error:
             failed.append(error)
         else:
@@ -76,7 +77,7 @@ def ask_at(
     endpoint: Endpoint,
     message: Mapping[str, Any],
     matcher_uid: int,
-    munge_socket: str = "",
+    credential: CredentialSettings = USUAL,
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
@@ -84,7 +85,8 @@ def ask_at(
     if endpoint.path:
         return ask(endpoint.path, message, timeout_s, limit)
     where = (endpoint.host, endpoint.port)
-    return ask_over_tcp(*where, message, Munge(munge_socket), matcher_uid=matcher_uid, timeout_s=timeout_s, limit=limit)
+    method = method_for_requests(credential)
+    return ask_over_tcp(*where, message, method, matcher_uid=matcher_uid, timeout_s=timeout_s, limit=limit)
 
 
 def ask(
@@ -118,7 +120,7 @@ def ask_over_tcp(
     host: str,
     port: int,
     message: Mapping[str, Any],
-    munge: Munge,
+    method: Method,
     *,
     matcher_uid: int,
     timeout_s: float = 1.0,
@@ -126,11 +128,11 @@ def ask_over_tcp(
 ) -> dict[str, Any]:
     """Send one request over TCP to a matcher that runs as user `matcher_uid`, and return the reply.
 
-    `timeout_s` does not limit the calls to munge. Raises the errors of `ask`, and CredentialError if munge fails.
+    `timeout_s` does not limit the calls of `method`. Raises the errors of `ask`, and CredentialError if `method` fails.
     """
     where = f"{host}:{port}"
     nonce = os.urandom(protocol.NONCE_BYTES)
-    request = munge.make(nonce + protocol.body(message, protocol.REQUEST_LIMIT), matcher_uid)
+    request = method.make(nonce + protocol.body(message, protocol.REQUEST_LIMIT), matcher_uid)
     try:
         with socket.create_connection((host, port), timeout_s) as connection:
             longest = protocol.CREDENTIAL_FACTOR * limit
@@ -140,7 +142,7 @@ def ask_over_tcp(
             f"{where}: no matcher answers ({error.strerror or error}): set matcher.listen on its host, and let this "
             "host through its firewall"
         ) from error
-    opened = munge.open(reply)
+    opened = method.open(reply)
     if opened.uid != matcher_uid or not opened.payload.startswith(nonce):
         raise ProtocolError(
             f"{where}: the program that answers runs as user {opened.uid}: set matcher_uid= and matcher.uid to the "

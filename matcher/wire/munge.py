@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binding to libmunge, which encodes and decodes credentials, that is, messages that prove who wrote them.
+"""Binding to libmunge, which makes and opens the credentials of munge (credentials.py).
 
 The library is called through ctypes, because the only other binding, pymunge, was last released in 2018. Calls block,
 normally for 0.1 ms, but for 10 s while munged hangs.
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 
-from reprise.matcher.errors import ProtocolError, ServiceError
+from reprise.matcher.errors import ServiceError
+from reprise.matcher.wire.credentials import CredentialError, MethodName, Opened
 
 LIBRARY = "libmunge.so.2"
 # Values from munge.h.
@@ -21,23 +23,14 @@ OPT_SOCKET = 8
 OPT_UID_RESTRICTION = 9
 
 
-class CredentialError(ProtocolError):
-    """Munge cannot make a credential, or refuses to open one."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """The payload of a credential, and the uid of its author."""
-
-    payload: bytes
-    uid: int
-
-
 class Munge:
     """Encoder and decoder of credentials, using the munged that listens on `socket` ("" for libmunge's default).
 
     Raises ServiceError if libmunge cannot be loaded.
     """
+
+    name: MethodName = "munge"
+    is_secret = True
 
     def __init__(self, socket: str = "") -> None:
         self._socket = socket.encode()
@@ -48,7 +41,8 @@ class Munge:
             raise ServiceError(f"{LIBRARY}: cannot be loaded ({error}): install munge") from error
         library.munge_ctx_create.restype = ctypes.c_void_p
         library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
-        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # third argument: of the option's type
+        for function in (library.munge_ctx_get, library.munge_ctx_set):
+            function.argtypes = [ctypes.c_void_p, ctypes.c_int]  # third argument: of the option's type
         library.munge_ctx_strerror.restype = ctypes.c_char_p
         library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
         library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
@@ -56,6 +50,13 @@ class Munge:
         free.argtypes = [ctypes.c_void_p]
         free.restype = None
         self._library, self._free = library, free
+
+    def is_available(self) -> bool:
+        """Return whether munged's socket exists."""
+        path = ctypes.c_char_p()
+        with self._context() as context:
+            self._library.munge_ctx_get(context, OPT_SOCKET, ctypes.byref(path))
+            return path.value is not None and Path(os.fsdecode(path.value)).exists()
 
     def make(self, payload: bytes, reader: int) -> bytes:
         """Return a credential that only the user `reader` can open. Raises CredentialError."""

@@ -81,6 +81,7 @@ def token(settings: Settings) -> None:
     from reprise.endpoint import configured
     from reprise.matcher.errors import MatcherError
     from reprise.matcher.wire.client import ask_in_order
+    from reprise.matcher.wire.credentials import credential_settings
     from reprise.matcher.wire.protocol import VERSION
 
     config = settings.config
@@ -89,7 +90,7 @@ def token(settings: Settings) -> None:
         configured(config.matcher),
         {"v": VERSION, "kind": "token"},
         matcher_uid=config.matcher.uid,
-        munge_socket=str(config.matcher.munge_socket or ""),
+        credential=credential_settings(config.matcher),
         timeout_s=DAEMON_TIMEOUT_S,
     ):
         if reply.get("kind") == "token":

@@ -124,5 +124,6 @@ def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
 def asker(uid: int, munge_socket: str) -> Ask:
     """Return a function that pings an endpoint; over TCP, it trusts only replies from `uid`."""
     from reprise.matcher.wire.client import PING, ask_at
+    from reprise.matcher.wire.credentials import CredentialSettings
 
-    return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)
+    return lambda endpoint: ask_at(endpoint, PING, uid, CredentialSettings(munge_socket=munge_socket))

@@ -135,11 +135,12 @@ def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
     assert job.live().environment["SRO_A"] == "1"
 
 
+LOGGED = {("verbose", True), ("info", True)}  # none of these levels reaches the output of a user
 CALLS = ("socketpair", "socket", "fork", "waitpid", "getrandom", "getaddrinfo", "fcntl", "sendmsg", "recv", "ppoll")
-MUNGE = ("munge_ctx_create", "munge_ctx_set")
+MUNGE = ("dlopen", "dlsym", "munge_ctx_create", "munge_ctx_get", "munge_ctx_set")
 
 
-@pytest.mark.parametrize("fault", ["hangs", *CALLS, *MUNGE])
+@pytest.mark.parametrize("fault", ["hangs", *CALLS])
 def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
     job.deadline_ms = DEADLINE_MS
     if fault == "hangs":
@@ -151,6 +152,15 @@ def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
         assert job.live().environment["SRO_A"] == "1"
     else:
         assert_unharmed(job, waits=True)
+
+
+@pytest.mark.parametrize("fault", MUNGE)
+def test_over_tcp_without_libmunge(job: Job, tcp: TcpDaemon, fault: str) -> None:
+    """The log says why there is no decision; otherwise the job is as without the plugin."""
+    job.env = {"FAIL_CALL": fault, "FAIL_AT": "1", "FAIL_AFTER": "1"}
+    life = job.live()
+    assert (life.environment, tcp.asked) == (job.live(plugin=False).environment, [])
+    assert {(level, "cannot authenticate over TCP" in line) for level, line in life.log} <= LOGGED
 
 
 @pytest.mark.parametrize("at", ["1", "2"])

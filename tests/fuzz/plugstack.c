@@ -26,9 +26,11 @@ static void check_settings(const struct settings *settings)
     MUST(settings->mode == MODE_ON || settings->mode == MODE_OFF || settings->mode == MODE_OBSERVE);
     MUST(settings->minimum_uid != (uid_t)-1 && settings->matcher.uid != (uid_t)-1);
     check_text(settings->kill_switch, sizeof settings->kill_switch);
-    check_text(settings->matcher.munge_socket, sizeof settings->matcher.munge_socket);
+    check_text(settings->matcher.credential.munge_socket, sizeof settings->matcher.credential.munge_socket);
     MUST(settings->kill_switch[0] == '/');
-    MUST(!settings->matcher.munge_socket[0] || settings->matcher.munge_socket[0] == '/');
+    check_text(settings->matcher.credential.sack_socket, sizeof settings->matcher.credential.sack_socket);
+    MUST(!settings->matcher.credential.sack_socket[0] || settings->matcher.credential.sack_socket[0] == '/');
+    MUST(!settings->matcher.credential.munge_socket[0] || settings->matcher.credential.munge_socket[0] == '/');
     for (size_t i = 0; i < settings->matcher.count; i++) {
         struct endpoint again = {0};
         check_text(settings->matcher.endpoints[i].text, ENDPOINT_MAX + 1);

@@ -23,13 +23,27 @@ FAILING_CALLS = (
     *("malloc", "calloc", "strdup", "asprintf", "getcwd", "open_memstream", "fclose", "setenv", "access", "stat"),
     *("lstat", "mkdir", "fstat", "open", "read", "pread", "setresuid", "setresgid"),
     *("fcntl", "socket", "socketpair", "connect", "poll", "ppoll", "sendmsg", "recv", "fork", "waitpid", "getrandom"),
-    *("_exit", "getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
+    *("_exit", "getaddrinfo", "getuid"),
 )  # library calls that failing.c can make fail
 PURE = (
-    *("allowlist", "bounded_file", "decision", "envelope", "executable", "identity", "json", "message", "names"),
+    *(
+        "allowlist",
+        "base64",
+        "bounded_file",
+        "decision",
+        "envelope",
+        "executable",
+        "identity",
+        "json",
+        "jwt",
+        "message",
+        "names",
+    ),
     *("own_runtime", "preload", "sbatch_options", "sketch"),
 )  # the plugin's sources of pure functions, which `probe` calls
-WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
+# dlopen and dlsym are renamed in the plugin's sources, because the sanitizers, which use them, would be wrapped, too.
+RENAMED = ["-Ddlopen=failing_dlopen", "-Ddlsym=failing_dlsym"]
+WRAPPED = [*RENAMED, *(f"-Wl,--wrap={name}" for name in FAILING_CALLS)]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
 COMPILER = os.environ.get("SPANK_CC", "cc")
 COVERAGE = "REPRISE_COUNT_BRANCHES" in os.environ  # set by coverage.py
@@ -46,7 +60,7 @@ VERSION = '-DREPRISE_VERSION="test"'
 
 
 def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
-    words = [COMPILER, *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
+    words = [COMPILER, *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-ldl"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target
@@ -109,7 +123,9 @@ def build_all(directory: Path) -> None:
             return
         objects = {source: directory / f"{source.stem}.o" for _, files, _ in shared for source in files}
         assert len(set(objects.values())) == len(objects), "two sources would have the same object file"
-        compiled = [pool.submit(build, target, source, flags=["-c", *SANITIZE]) for source, target in objects.items()]
+        compiled = [
+            pool.submit(build, target, source, flags=["-c", *SANITIZE, *RENAMED]) for source, target in objects.items()
+        ]
         build_each(own)
         for one in compiled:
             one.result()

@@ -5,11 +5,13 @@
 // -DFAIL_ALLOCATIONS, allocations fail instead, including those of libraries; FAIL_BUDGET then limits the total number
 // of bytes allocated. At the end, the player prints the number of calls as `failing COUNT`.
 #define _GNU_SOURCE
+#undef dlopen // renamed in the sources of the plugin
+#undef dlsym
 #include "failing.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
-#include <munge.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -181,12 +183,57 @@ FAILING(pid_t, fork, -1, (void), ())
 FAILING(pid_t, waitpid, -1, (pid_t child, int *status, int options), (child, status, options))
 FAILING(ssize_t, getrandom, -1, (void *bytes, size_t size, unsigned int flags), (bytes, size, flags))
 FAILING(uid_t, getuid, 65534, (void), ())
-FAILING(munge_ctx_t, munge_ctx_create, NULL, (void), ())
-FAILING(munge_err_t, munge_ctx_set, EMUNGE_SNAFU, (munge_ctx_t context, munge_opt_t option, long value),
-        (context, option, value))
 FAILING(int, getaddrinfo, EAI_AGAIN,
         (const char *host, const char *port, const struct addrinfo *wanted, struct addrinfo **found),
         (host, port, wanted, found))
+
+// The functions of libmunge, which the plugin looks up with dlsym(3).
+static void *(*munge_ctx_create)(void);
+static int (*munge_ctx_get)(void *context, int option, void *value);
+static int (*munge_ctx_set)(void *context, int option, long value);
+
+static void *failing_ctx_create(void)
+{
+    return fails("munge_ctx_create") ? NULL : munge_ctx_create();
+}
+
+static int failing_ctx_get(void *context, int option, void *value)
+{
+    return fails("munge_ctx_get") ? 1 : munge_ctx_get(context, option, value);
+}
+
+static int failing_ctx_set(void *context, int option, long value)
+{
+    return fails("munge_ctx_set") ? 1 : munge_ctx_set(context, option, value);
+}
+
+void *failing_dlopen(const char *name, int flags);
+void *failing_dlopen(const char *name, int flags)
+{
+    return fails("dlopen") ? NULL : dlopen(name, flags);
+}
+
+void *failing_dlsym(void *handle, const char *name);
+void *failing_dlsym(void *handle, const char *name)
+{
+    const struct {
+        const char *name;
+        void *real;
+        void *failing;
+    } wrapped[] = {
+        {"munge_ctx_create", &munge_ctx_create, (void *)failing_ctx_create},
+        {"munge_ctx_get", &munge_ctx_get, (void *)failing_ctx_get},
+        {"munge_ctx_set", &munge_ctx_set, (void *)failing_ctx_set},
+    };
+    void *found = fails("dlsym") ? NULL : dlsym(handle, name);
+    for (size_t i = 0; found && i < sizeof wrapped / sizeof *wrapped; i++) {
+        if (strcmp(name, wrapped[i].name) == 0) {
+            memcpy(wrapped[i].real, &found, sizeof found);
+            return wrapped[i].failing;
+        }
+    }
+    return found;
+}
 
 int __wrap_asprintf(char **text, const char *format, ...);
 int __wrap_asprintf(char **text, const char *format, ...)

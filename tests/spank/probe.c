@@ -12,6 +12,7 @@
 #include "../../spank/envelope.h"
 #include "../../spank/identity.h"
 #include "../../spank/json.h"
+#include "../../spank/jwt.h"
 #include "../../spank/message.h"
 #include "../../spank/sbatch_options.h"
 
@@ -150,6 +151,23 @@ static void probe_identity(char *path, size_t size)
     bounded_file_close(&file);
 }
 
+// Reads a token of Slurm: its author, its reader, and its payload in base64 as hexadecimal digits.
+static void probe_jwt(char *bytes, size_t size)
+{
+    struct claims claims = {0};
+    bytes[size] = '\0';
+    if (strlen(bytes) != size || jwt_read(bytes, &claims)) {
+        puts("-");
+        return;
+    }
+    printf("[%u, %u, \"", (unsigned)claims.author, (unsigned)claims.reader);
+    for (size_t i = 0; i < claims.payload_size; i++) {
+        printf("%02x", (unsigned char)claims.payload[i]);
+    }
+    puts("\"]");
+    free(claims.payload);
+}
+
 int main(void)
 {
     char *line = NULL;
@@ -174,6 +192,8 @@ int main(void)
             probe_text(bytes, size);
         } else if (strcmp(line, "asks") == 0) {
             probe_asking(bytes, size);
+        } else if (strcmp(line, "jwt") == 0) {
+            probe_jwt(bytes, size);
         } else if (strcmp(line, "identity") == 0) {
             probe_identity(bytes, size);
         } else {

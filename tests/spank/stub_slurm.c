@@ -135,5 +135,6 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
         va_end(arguments);                                                                                             \
     }
 LOGGER(slurm_error, "error")
+LOGGER(slurm_info, "info")
 LOGGER(slurm_verbose, "verbose")
 LOGGER(slurm_spank_log, "user")

@@ -10,8 +10,11 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from reprise.matcher.wire.munge import CredentialError, Munge
+from reprise.matcher.wire.credentials import CredentialError, Method
+from reprise.matcher.wire.munge import Munge
 from reprise.matcher.wire.protocol import NONCE_BYTES
+from reprise.matcher.wire.sack import Sack
+from tests.fake_sack import FakeSack
 from tests.munged import Munged
 from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly, serving
 
@@ -42,6 +45,7 @@ class TcpDaemon:
     asked: list[Asked] = field(default_factory=list)
     answered: int = 0
     unreadable: list[bytes] = field(default_factory=list)
+    sack: FakeSack | None = None  # if set, credentials are tokens of Slurm
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[TcpDaemon]:
@@ -53,7 +57,14 @@ class TcpDaemon:
     @property
     def settings(self) -> list[str]:
         """Return the plugin's arguments for this matcher."""
-        return [self.endpoint, f"matcher_uid={os.geteuid()}", f"munge_socket={self.munged.socket}"]
+        sockets = [f"munge_socket={self.munged.socket}"]
+        if self.sack:
+            sockets = ["credential=slurm", f"sack_socket={self.sack.socket}"]
+        return [self.endpoint, f"matcher_uid={os.geteuid()}", *sockets]
+
+    @property
+    def method(self) -> Method:
+        return Sack(str(self.sack.socket)) if self.sack else Munge(str(self.munged.socket))
 
     @property
     def endpoint(self) -> str:
@@ -62,7 +73,7 @@ class TcpDaemon:
     def seal(self, call: Call) -> bytes:
         """Return a credential that contains the correct answer to a request."""
         message = self.reply if call.message["kind"] == "decide" else OK
-        return Munge(str(self.munged.socket)).make(call.nonce + json.dumps(message).encode(), call.uid)
+        return self.method.make(call.nonce + json.dumps(message).encode(), call.uid)
 
     def _talk(self, peer: socket.socket) -> None:
         with peer, contextlib.suppress(OSError, ValueError):  # a client may exit early or run out of memory
@@ -71,7 +82,7 @@ class TcpDaemon:
                 peer.recv(1)  # returns when the client has given up
                 return
             try:
-                opened = Munge(str(self.munged.socket)).open(body)
+                opened = self.method.open(body)
             except CredentialError:
                 self.unreadable.append(body)
                 return

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,14 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from reprise.matcher.wire import munge
 from tests.munged import Munged
-from tests.spank.conftest import Played, Stub
+from tests.spank.conftest import SPANK, Played, Stub
 from tests.spank.daemon import FakeDaemon, decision, frame, say_nothing
 from tests.spank.tcp_daemon import TcpDaemon
 from tests.waiting import in_time
 
 APPLY = decision("apply", {"SRO_A": "1"})
 NOBODY = 65534
+NO_METHOD = (
+    "this host cannot authenticate over TCP: neither munged, with libmunge.so.2, nor Slurm's auth/slurm runs on it"
+)
 SLACK_MS = 150  # tolerance for a busy machine; an idle machine needs 2 ms
 
 
@@ -98,7 +104,7 @@ def test_explain_names_every_place_that_was_asked(stub: Stub, tcp: TcpDaemon) ->
     ((_, line),) = played.log
     places = f"unix:/nowhere, tcp:127.0.0.1:{tcp.port}"
     assert line == (
-        f"reprise: unreachable: {places}: munge could not authenticate the request or the answer "
+        f"reprise: unreachable: {places}: the request or the answer could not be authenticated "
         "(`reprise doctor` shows the cause); the job runs unchanged"
     )
 
@@ -135,10 +141,45 @@ def test_a_munged_that_died_costs_the_deadline(stub: Stub, tcp: TcpDaemon, tmp_p
 
 
 def test_without_munged_the_plugin_does_not_wait(stub: Stub, tcp: TcpDaemon) -> None:
-    played = submitted_in(SLACK_MS, stub, *tcp.settings, "munge_socket=/nowhere/munge", option="explain")
+    no_socket = ("munge_socket=/nowhere/munge", "sack_socket=/nowhere/sack")
+    played = submitted_in(SLACK_MS, stub, *tcp.settings, *no_socket, option="explain")
     assert played.carried is None
     assert took_ms(played) < SLACK_MS
-    assert "munge could not authenticate the request or the answer" in played.log[0][1]
+    assert [level for level, _ in played.log] == ["user", "verbose"]
+    assert f"unreachable: tcp:127.0.0.1:{tcp.port}: {NO_METHOD}; the job runs unchanged" in played.log[0][1]
+
+
+@pytest.mark.parametrize(("missing", "at"), [("dlopen", 1), *(("dlsym", number) for number in range(1, 7))])
+def test_without_libmunge_the_log_says_why(stub: Stub, tcp: TcpDaemon, missing: str, at: int) -> None:
+    fault = {"FAIL_CALL": missing, "FAIL_AT": str(at), "FAIL_AFTER": "1"}
+    settings = [
+        f"plugstack {text}" for text in (*tcp.settings, "sack_socket=/nowhere", "kill_switch=/none", "deadline_ms=1000")
+    ]
+    played = stub.play("context allocator", *settings, "call init", "call init_post_opt", env=fault)
+    assert (played.carried, tcp.asked) == (None, [])
+    assert played.log == [("verbose", f"reprise: {NO_METHOD}; the job runs unchanged")]
+    items = [f"item 0 {os.geteuid()}", "item 2 7", f"item 3 {0xFFFFFFFB}", f"item 31 {0xFFFFFFFE}", "item 13 0"]
+    hooks = ["call init", "call user_init", "call task_exit"]
+    played = stub.play("context remote", *settings, *items, *hooks, argv=["slurmstepd"], env=fault)
+    assert played.log == [("info", f"reprise: {NO_METHOD}; the job runs unchanged")]
+
+
+def test_the_numbers_of_libmunges_options_are_those_of_its_header(tmp_path: Path) -> None:
+    source = (SPANK / "credential_munge.c").read_text()
+    names = {"SUCCESS": "EMUNGE_SUCCESS", "OPT_SOCKET": "MUNGE_OPT_SOCKET"}
+    names |= {"OPT_UID_RESTRICTION": "MUNGE_OPT_UID_RESTRICTION"}
+    numbers = {name: re.search(rf"#define {name} (\d+)", source) for name in names}
+    claims = [
+        f"_Static_assert({names[name]} == {number[1]}, {json.dumps(name)});"
+        for name, number in numbers.items()
+        if number
+    ]
+    assert len(claims) == len(names)
+    expected = (munge.SUCCESS, munge.OPT_SOCKET, munge.OPT_UID_RESTRICTION)
+    assert tuple(int(found[1]) for found in numbers.values() if found) == expected
+    checked = tmp_path / "checked.c"
+    checked.write_text("\n".join(["#include <munge.h>", *claims, ""]))
+    subprocess.run(["cc", "-fsyntax-only", str(checked)], check=True)
 
 
 @pytest.mark.parametrize("first", ["endpoint=unix:/nowhere/m.sock", "endpoint=tcp:127.0.0.1:1"])

@@ -26,7 +26,7 @@ from tests.places import ROOT
 IMPORTED = (
     "reprise.matcher.daemon.daemon",
     "reprise.cli.match",
-    "reprise.matcher.wire.munge",
+    "reprise.matcher.wire.methods",
     "multiprocessing.pool",
     "concurrent.futures.process",
 )

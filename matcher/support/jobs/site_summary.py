@@ -20,6 +20,7 @@ from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.jobs import expected_gains, unmatched_classes
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire.client import PING, ask_in_order
+from reprise.matcher.wire.credentials import credential_settings
 
 JSON_VERSION = 1
 DAYS = 90  # number of days whose decisions are reported by day
@@ -89,7 +90,13 @@ def _by_record(given: list[Given]) -> list[dict[str, Any]]:
 def _matcher(config: Config) -> dict[str, Any]:
     """Return whether the matcher answers and, if so, its status."""
     try:
-        for _, reply in ask_in_order(configured(config.matcher), PING, matcher_uid=config.matcher.uid, timeout_s=1.0):
+        for _, reply in ask_in_order(
+            configured(config.matcher),
+            PING,
+            matcher_uid=config.matcher.uid,
+            credential=credential_settings(config.matcher),
+            timeout_s=1.0,
+        ):
             return {"answers": True, **{key: reply.get(key) for key in ("version", "records", "uptime_s")}}
     except (MatcherError, OSError):
         pass

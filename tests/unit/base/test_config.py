@@ -16,7 +16,9 @@ from tests.places import ROOT
 SHIPPED = ROOT / "etc/reprise.toml"
 UNSET = (
     ("matcher", "threshold"),
+    ("matcher", "credential"),
     ("matcher", "munge_socket"),
+    ("matcher", "sack_socket"),
     ("matcher", "publish"),
     ("replica", "records"),
     ("database", "snapshot"),

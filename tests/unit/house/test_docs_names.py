@@ -104,7 +104,11 @@ def test_arguments_of_the_plugin_are_those_that_it_reads() -> None:
     assert set(re.findall(r"^#   (\w+)=", shipped, re.MULTILINE)) == known
     table = INSTALLATION.partition("\n## Arguments of the plugstack line\n")[2].partition("\n## ")[0]
     listed = dict(re.findall(r"^\| `(\w+)=` \| (.*?) \|", table, re.MULTILINE))
-    defaults = dict(re.findall(r"^#   (\w+)=(\S+)", shipped, re.MULTILINE)) | {"munge_socket": "munge's default"}
+    defaults = dict(re.findall(r"^#   (\w+)=(\S+)", shipped, re.MULTILINE)) | {
+        "credential": "the first that the host has",
+        "munge_socket": "munge's default",
+        "sack_socket": "Slurm's defaults",
+    }
     assert {name: default.strip("`") for name, default in listed.items()} == defaults
 
 

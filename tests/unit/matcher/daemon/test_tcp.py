@@ -25,7 +25,8 @@ from reprise.matcher.daemon.listener import listen_tcp
 from reprise.matcher.errors import DaemonUnreachableError, MatcherError, ServiceError
 from reprise.matcher.wire import protocol
 from reprise.matcher.wire.client import PING, ask_in_order, ask_over_tcp, explain_request
-from reprise.matcher.wire.munge import CredentialError, Munge
+from reprise.matcher.wire.credentials import CredentialError, CredentialSettings
+from reprise.matcher.wire.munge import Munge
 from tests.munged import Munged
 from tests.places import ROOT
 from tests.unit.matcher_daemon import RULES, Daemon, job, mine, record, request
@@ -132,7 +133,7 @@ FRAMES = {
 @pytest.mark.parametrize("body", FRAMES.values(), ids=FRAMES)
 def test_a_request_without_a_valid_credential_gets_no_answer(tcp: TcpDaemon, body: bytes) -> None:
     assert tcp.send_over_tcp(protocol.framed(body)) == b""
-    tcp.wait_log(r"event=bad-frame peer=127.0.0.1 error=\"munge: ")
+    tcp.wait_log(r"event=bad-frame peer=127.0.0.1 error=\"(munge|slurm): ")
 
 
 def test_a_forged_credential_gets_no_answer(tcp: TcpDaemon) -> None:
@@ -316,7 +317,7 @@ def test_a_long_explanation_is_received_over_tcp(tcp: TcpDaemon) -> None:
         [endpoint],
         explain_request("12"),
         matcher_uid=os.geteuid(),
-        munge_socket=str(tcp.munged.socket),
+        credential=CredentialSettings("munge", str(tcp.munged.socket)),
         timeout_s=5.0,
         limit=protocol.EXPLANATION_LIMIT,
     )
