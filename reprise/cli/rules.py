@@ -67,7 +67,8 @@ def check(file: Path, releases: Sequence[str], han: bool, as_json: bool) -> None
     from reprise.tuner.openmpi.rules import showing
 
     data, families = _load(file, releases)
-    shown = showing.check_han(data, families) if han else showing.check(data, families)
+    assumed = _assumptions(releases)
+    shown = showing.check_han(data, families, assumed) if han else showing.check(data, families, assumed)
     _print(shown, as_json)
     sys.exit(0 if shown.good else 3)
 
@@ -112,6 +113,18 @@ def _load(file: Path, releases: Sequence[str]) -> tuple[bytes, list[Family]]:
     from reprise.tuner.openmpi.rules.releases import FAMILIES, family_of, load
 
     return load(file), list(dict.fromkeys(family_of(release) for release in releases)) or list(FAMILIES)
+
+
+def _assumptions(releases: Sequence[str]) -> dict[str, str]:
+    """Return what is assumed about the requested releases, by the family that each is read as; most need nothing."""
+    from reprise.tuner.openmpi.rules.releases import assumption, family_of
+
+    found: dict[str, str] = {}
+    for release in releases:
+        if words := assumption(release):
+            name = family_of(release).name
+            found[name] = f"{found[name]}; {words}" if name in found else words
+    return found
 
 
 def _print(shown: Any, as_json: bool) -> None:

@@ -210,6 +210,17 @@ def test_the_most_severe_findings_come_first() -> None:
     assert isinstance(listed[0], Finding)
 
 
+@pytest.mark.parametrize("options", [[], ["--han"]], ids=["tuned", "han"])
+def test_check_notes_that_a_newer_series_is_assumed_to_read_as_6(options: list[str]) -> None:
+    file = THEIR_GOLDEN / ("han-5.0.conf" if options else "portable.conf")
+    lines = run("check", file, *options, "--release", "6.1.0", "--release", "7.0.1").output.splitlines()
+    assert lines[0].startswith("6")
+    assert "note: 6.1.0 is assumed to read files as 6 does, which is unproved" in lines[-1]
+    assert "; 7.0.1 is assumed to read files as 6 does" in lines[-1]
+    assert "unproved" not in run("check", file, *options, "--release", "6.0.0").output
+    assert "unproved" not in run("check", file, *options).output
+
+
 def test_a_rules_file_for_han_is_shown_checked_and_explained() -> None:
     path = THEIR_GOLDEN / "han-5.0.conf"
     assert "from 1 ranks: from 0 bytes tuned; from 1024 bytes han @simple" in run("show", path, "--han").output

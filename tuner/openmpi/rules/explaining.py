@@ -93,7 +93,7 @@ def explain(reading: Reading, call: Call) -> Explanation:
     if choice.algorithm not in known:
         missing = f"{reason}: there is no algorithm {choice.algorithm}, so the call fails and the job aborts"
         return Explanation(release, "abort", missing, choice, None, comm, row)
-    hidden = reading.family.han_first and call.nodes > 1 and name in known_algorithms("han", "5.0")
+    hidden = reading.family.han_first and call.nodes > 1 and name in known_algorithms("han", reading.family.series)
     return Explanation(release, "rule", reason, choice, known[choice.algorithm], comm, row, hidden)
 
 

@@ -90,6 +90,32 @@ def family_of(release: str) -> Family:
     raise TunerError(f"Open MPI {release}: its format of rules files is unknown: choose one of {known} and nodes")
 
 
+def series_of(release: str) -> str:
+    """Return the series of a release ("6.1" for "6.1.0"), or of a family with that name.
+
+    Raise TunerError if the release is unknown.
+    """
+    family = family_of(release)
+    if release == family.name:
+        return family.series
+    return ".".join(str(part) for part in parse_release(release)[:2])
+
+
+def assumption(release: str) -> str:
+    """Return what is assumed about how a release reads files, as one line; empty if its series is known.
+
+    The newest family has no last release, so it also stands for series that did not exist when it was described. Raise
+    TunerError if the release is unknown.
+    """
+    family = family_of(release)
+    if series_of(release) == family.series:
+        return ""
+    return (
+        f"{release} is assumed to read files as {family.name} does, which is unproved: the newest series that was "
+        f"compared is {family.series}: try the file with a build of {release} (docs/how-to/openmpi.md)"
+    )
+
+
 def read(data: bytes, family: Family, binary: bool = False) -> Reading:
     """Return a release's interpretation of a file; any bytes are allowed.
 

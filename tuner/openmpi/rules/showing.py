@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from reprise.tuner.openmpi.algorithms import known_algorithms
 from reprise.tuner.openmpi.rules import explaining, han_file
-from reprise.tuner.openmpi.rules.checking import findings
+from reprise.tuner.openmpi.rules.checking import Finding, findings
 from reprise.tuner.openmpi.rules.classic_form import DroppedError
 from reprise.tuner.openmpi.rules.explaining import Call, choice_words, spoken
 from reprise.tuner.openmpi.rules.releases import Family, Reading, agree, read
@@ -43,10 +44,14 @@ def show(data: bytes, families: Sequence[Family], collective: str | None = None)
     return Shown(lines[:-1], {"readings": documents})
 
 
-def check(data: bytes, families: Sequence[Family]) -> Shown:
-    """Report whether each release reads a file or drops it, with all findings about the file."""
+def check(data: bytes, families: Sequence[Family], assumed: Mapping[str, str] = MappingProxyType({})) -> Shown:
+    """Report whether each release reads a file or drops it, with all findings about the file.
+
+    `assumed`: a note for each family that stands for a release that it was not compared with (`releases.assumption`).
+    """
     readings = [read(data, family) for family in families]
-    found = findings(data, readings)
+    notes = [Finding("note", [name], words) for name, words in assumed.items()]
+    found = [*findings(data, readings), *notes]
     width = max(len(reading.family.name) for reading in readings)
     lines = [f"{reading.family.name:{width}}  {_summary(reading)}" for reading in readings]
     if found:
@@ -99,11 +104,15 @@ def show_han(data: bytes, families: Sequence[Family]) -> Shown:
     return Shown(lines, {"readings": documents})
 
 
-def check_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """Report whether the component `han` of each release reads a rules file or drops it."""
+def check_han(data: bytes, families: Sequence[Family], assumed: Mapping[str, str] = MappingProxyType({})) -> Shown:
+    """Report whether the component `han` of each release reads a rules file or drops it; `assumed` as in `check`."""
     readings = list(_han_readings(data, families))
     lines = [f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}" for names, _, dropped, _ in readings]
-    document = {"releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings]}
+    lines += [f"note: {words}" for words in assumed.values()]
+    document = {
+        "releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings],
+        "notes": list(assumed.values()),
+    }
     return Shown(lines, document, not any(dropped for _, _, dropped, _ in readings))
 
 
@@ -128,19 +137,26 @@ def _han_readings(
 ) -> Iterator[tuple[list[str], han_file.HanRules | None, str | None, str]]:
     """Yield (releases, rules, reason for dropping, series).
 
-    4.1 reads the file in one way, and all later releases read it in another.
+    4.1 reads the file in one way, and all later releases in another, with the algorithms of their series. Series that
+    read the file equally are yielded together, with the first one's name.
     """
-    for names_known in (False, True):
-        group = [family for family in families if (family.series != "4.1") is names_known]
-        if not group:
-            continue
-        series = group[0].series
-        try:
-            rules = han_file.read(data, names_known, known_algorithms("han", series))
-        except DroppedError as error:
-            yield [family.name for family in group], None, str(error), series
+    found: list[tuple[list[str], han_file.HanRules | None, str | None, str]] = []
+    for series in dict.fromkeys(family.series for family in families):
+        names = [family.name for family in families if family.series == series]
+        rules, dropped = _han_reading(data, series)
+        same = [one for one in found if one[1:3] == (rules, dropped) and (one[3] == "4.1") is (series == "4.1")]
+        if same:
+            same[0][0].extend(names)
         else:
-            yield [family.name for family in group], rules, None, series
+            found.append((names, rules, dropped, series))
+    yield from found
+
+
+def _han_reading(data: bytes, series: str) -> tuple[han_file.HanRules | None, str | None]:
+    try:
+        return han_file.read(data, series != "4.1", known_algorithms("han", series)), None
+    except DroppedError as error:
+        return None, str(error)
 
 
 def _han_words(row: han_file.HanRow, collective: str, series: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reprise.tuner.errors import TunerError
 from reprise.tuner.openmpi.rules import classic_form
 from reprise.tuner.openmpi.rules.classic_form import Dialect, DroppedError
-from reprise.tuner.openmpi.rules.releases import FAMILIES, NODE_LEVEL, family_of, read
+from reprise.tuner.openmpi.rules.releases import FAMILIES, NODE_LEVEL, assumption, family_of, read, series_of
 from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MAX, Choice, decide, differences
 from reprise.tuner.openmpi.rules.scan import EndError, Scan
 
@@ -136,6 +136,17 @@ def test_releases_belong_to_families() -> None:
     names = [family_of(release).name for release in releases]
     assert names == ["4.1.0-4.1.7"] * 2 + ["4.1.8+"] * 2 + ["5.0.0-5.0.6"] * 2 + ["5.0.7+"] * 2 + ["6"] * 3
     assert family_of("5.0.7+") is NEW
+
+
+@pytest.mark.parametrize("release", ["4.1.4", "4.1.12", "5.0.7", "5.0.7+", "6.0.0rc2", "6.0.3", "6", "nodes"])
+def test_nothing_is_assumed_about_a_release_of_a_known_series(release: str) -> None:
+    assert not assumption(release)
+
+
+@pytest.mark.parametrize(("release", "series"), [("6.1.0", "6.1"), ("7.0.1", "7.0"), ("12.0.0", "12.0")])
+def test_a_series_that_was_never_compared_is_read_as_6_and_unproved(release: str, series: str) -> None:
+    assert series_of(release) == series
+    assert assumption(release).startswith(f"{release} is assumed to read files as 6 does, which is unproved")
 
 
 # Bytes that are similar to valid files: readers ignore almost all files of random bytes, which would test little.
