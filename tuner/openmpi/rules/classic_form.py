@@ -30,7 +30,7 @@ from reprise.tuner.openmpi.rules.rules_model import (
     Rules,
     SizeRule,
 )
-from reprise.tuner.openmpi.rules.scan import EndError, Scan, to_int
+from reprise.tuner.openmpi.rules.scan import OLDEST, EndError, Scan, to_int
 
 T = TypeVar("T")
 # If a truncated file states more items than this for a list, the error message mentions that each task allocates memory
@@ -92,18 +92,18 @@ class Dialect:
 
     `header`: the release accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line.
     `nodes`: the release expects a level for numbers of nodes. `shifted`: an entry's communicator size is the end of its
-    range (6.x), not the beginning. `binary`: the release was built with glibc 2.38 or newer, where 0b101 is a number.
+    range (6.x), not the beginning. `libc`: minor version of the glibc that the release was built with (see `Scan`).
     """
 
     header: bool = False
     nodes: bool = False
     shifted: bool = False
-    binary: bool = False
+    libc: int = OLDEST
 
 
 class _Reader:
     def __init__(self, data: bytes, dialect: Dialect) -> None:
-        self.scan = Scan(data, dialect.binary)
+        self.scan = Scan(data, dialect.libc)
         self.dialect = dialect
         self.version = 1
 

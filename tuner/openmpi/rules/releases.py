@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of Open MPI releases that read rules files in the same way, and an emulation of each group.
 
-`make test-matrix` compares the emulation with Open MPI 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. The
-emulations of 5.0.0 to 5.0.6, of 6 and of the builds by Bull and Eviden are derived from source code and have not been
-compared with builds.
+`make test-matrix` compares the emulation with Open MPI 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8, 5.0.11 and 6.0.0rc2.
+The emulations of 5.0.0 to 5.0.6, of JSON files and of the builds by Bull and Eviden are derived from source code and
+have not been compared with builds.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from reprise.tuner.openmpi.installed_build import parse_release
 from reprise.tuner.openmpi.rules import classic_form, json_form, lax_json
 from reprise.tuner.openmpi.rules.classic_form import CrashError, Dialect, DroppedError
 from reprise.tuner.openmpi.rules.rules_model import Rules, differences
+from reprise.tuner.openmpi.rules.scan import OLDEST
 
 FILE_MAX = 4 << 20  # maximum size in bytes; useful rules files are smaller, since each task of a job reads them
 
@@ -116,10 +117,10 @@ def assumption(release: str) -> str:
     )
 
 
-def read(data: bytes, family: Family, binary: bool = False) -> Reading:
+def read(data: bytes, family: Family, libc: int = OLDEST) -> Reading:
     """Return a release's interpretation of a file; any bytes are allowed.
 
-    `binary`: the release was built with glibc 2.38 or newer (see `Dialect`).
+    `libc`: minor version of the glibc that the release was built with (see `Scan`).
     """
     if family.json:
         try:
@@ -133,7 +134,7 @@ def read(data: bytes, family: Family, binary: bool = False) -> Reading:
                 return Reading(family, "JSON", {}, str(error))
     form = "with a level of nodes" if family.dialect.nodes else "classic"
     try:
-        return Reading(family, form, classic_form.read(data, replace(family.dialect, binary=binary)))
+        return Reading(family, form, classic_form.read(data, replace(family.dialect, libc=libc)))
     except DroppedError as error:
         return Reading(family, form, {}, str(error), isinstance(error, CrashError))
 

@@ -2,7 +2,7 @@
 """Reader of numbers and words that behaves like Open MPI, which uses C's scanf instead of a grammar.
 
 Where a number is expected, any other character is skipped, and so is "#" with the rest of its line. This was observed
-with glibc 2.31, 2.36 and 2.41.
+with glibc 2.31, 2.36, 2.41 and 2.43.
 """
 
 from __future__ import annotations
@@ -22,14 +22,23 @@ WORD_MAX = 32  # in bytes; a longer word is read as several words
 # consumes a sign that no number follows, so the character after the sign is skipped, too.
 _SKIPPED = rb"[^0-9+#-]+|[+-]?(?:#[^\n]*|.)"
 _NUMBER = re.compile(rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL)
-# For builds with glibc 2.38 or newer, as in Debian 13, where "0b" begins a binary number.
-_NUMBER_2_38 = re.compile(
+# For builds with glibc BINARY or newer, as in Debian 13, where "0b" begins a binary number.
+_NUMBER_BINARY = re.compile(
     rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[bB][01]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL
+)
+# For glibc STRICT or newer, where a prefix without digits is no number: like a sign, it is consumed.
+_NUMBER_STRICT = re.compile(
+    rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0(?![xXbB])[0-7]*|[1-9][0-9]*))|"
+    rb"[^0-9+#-]+|[+-]?(?:0[xXbB])?(?:#[^\n]*|.)",
+    re.DOTALL,
 )
 _SIZE = re.compile(rb"(?P<number>[+-]?[0-9]+)|" + _SKIPPED, re.DOTALL)
 _WORD = re.compile(rb"[ \t\n\v\f\r]*([^ \t\n\v\f\r]{1,%d})" % WORD_MAX)
 _HEADER = re.compile(rb"rule-file-version-\s*(?P<version>[+-]?[0-9]+)")
 _LITERAL = b"rule-file-version-"
+
+OLDEST, BINARY, STRICT = 0, 38, 43
+"""Minor versions of glibc (43 for 2.43) from which numbers are read differently. 2.42 was not observed."""
 
 
 class EndError(ValueError):
@@ -45,11 +54,11 @@ def to_int(value: int) -> int:
 class Scan:
     """A position in a file's bytes, which advances just as it does when Open MPI reads the file.
 
-    `binary`: Open MPI was built with glibc 2.38 or newer, and so reads 0b101 as a binary number.
+    `libc`: minor version of the glibc that Open MPI was built with. From BINARY on, 0b101 is a binary number.
     """
 
     data: bytes
-    binary: bool = False
+    libc: int = OLDEST
     at: int = 0
     _lines: list[int] = field(default_factory=list)
 
@@ -58,7 +67,7 @@ class Scan:
 
         The number is octal after a leading 0, hexadecimal after 0x, and limited to the range of a long.
         """
-        pattern = _NUMBER_2_38 if self.binary else _NUMBER
+        pattern = _NUMBER_STRICT if self.libc >= STRICT else _NUMBER_BINARY if self.libc >= BINARY else _NUMBER
         while match := pattern.match(self.data, self.at):
             self.at = match.end()
             word = match["number"]

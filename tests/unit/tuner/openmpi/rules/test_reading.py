@@ -14,13 +14,13 @@ from reprise.tuner.openmpi.rules import classic_form
 from reprise.tuner.openmpi.rules.classic_form import Dialect, DroppedError
 from reprise.tuner.openmpi.rules.releases import FAMILIES, NODE_LEVEL, assumption, family_of, read, series_of
 from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MAX, Choice, decide, differences
-from reprise.tuner.openmpi.rules.scan import EndError, Scan
+from reprise.tuner.openmpi.rules.scan import BINARY, OLDEST, STRICT, EndError, Scan
 
 OLD, NEW, SIX = family_of("4.1.4"), family_of("5.0.7"), family_of("6.0.0")
 
 
-def numbers(data: bytes, binary: bool = False) -> Iterator[int]:
-    scan = Scan(data, binary)
+def numbers(data: bytes, libc: int = OLDEST) -> Iterator[int]:
+    scan = Scan(data, libc)
     try:
         while True:
             yield scan.number()
@@ -55,7 +55,12 @@ def test_numbers_are_read_as_the_c_library_does(data: bytes, expected: list[int]
 
 
 def test_a_newer_c_library_reads_binary_numbers() -> None:
-    assert list(numbers(b"0b11 0b 0b2", binary=True)) == [3, 0, 0, 2]
+    assert list(numbers(b"0b11 0b 0b2", libc=BINARY)) == [3, 0, 0, 2]
+
+
+def test_the_newest_c_library_reads_no_number_from_a_prefix_without_digits() -> None:
+    assert list(numbers(b"0x5 0x 7 -0b2 08 0x#9\n0b11 3 0x", libc=STRICT)) == [5, 7, 0, 8, 3, 3]
+    assert list(numbers(b"0x 7 0b2", libc=BINARY)) == [0, 7, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +169,8 @@ NEARLY = st.one_of(
 @given(NEARLY)
 def test_no_bytes_make_a_reader_fail_otherwise_than_by_dropping(data: bytes) -> None:
     for family in (*FAMILIES, NODE_LEVEL):
-        for binary in (False, True):
-            assert isinstance(read(data, family, binary).rules, dict)
+        for libc in (OLDEST, BINARY, STRICT):
+            assert isinstance(read(data, family, libc).rules, dict)
 
 
 # The reference for the next test: releases up to 5.0 go through the entries in order, stop at the first entry that is
