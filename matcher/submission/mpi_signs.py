@@ -15,7 +15,8 @@ from posixpath import basename, dirname
 
 from reprise.matcher.submission.launchers import LAUNCHERS
 from reprise.matcher.submission.mpi_families import FAMILIES, OPEN_MPI_PLACES, PMI
-from reprise.matcher.submission.slurm_options import SRUN, parse_options
+from reprise.matcher.submission.option_tables import SRUN
+from reprise.matcher.submission.slurm_options import parse_options
 
 SIGNS_LIMIT = 8
 """Maximum number of signs that are kept for one job; real scripts have four or fewer in 99 of 100 cases."""
