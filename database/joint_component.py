@@ -17,6 +17,8 @@ PARTS = "parts"
 component."""
 ARTIFACT = "artifact"
 """Key in a component's part of PARTS: the SHA-256 digest of the file that the part's variables name, if any."""
+OTHER_ARTIFACTS = "other_artifacts"
+"""Key in a component's parametrization: the SHA-256 digests of further files that the variables name."""
 
 
 def joint_name(components: Iterable[str]) -> str:
@@ -47,8 +49,11 @@ def settings_of(record: Record) -> Json:
 
 
 def artifacts_of(record: Record) -> Sequence[str]:
-    """Return the SHA-256 digest of each file that the record's variables name; only combinations may name several."""
+    """Return the SHA-256 digest of each file that the record's variables name."""
     parts = record.parametrization.get(PARTS)
-    of_parts = parts.values() if isinstance(parts, dict) else ()
-    found = [record.artifact_sha256, *(part.get(ARTIFACT) for part in of_parts if isinstance(part, dict))]
+    of_parts = [part for part in (parts.values() if isinstance(parts, dict) else ()) if isinstance(part, dict)]
+    found = [record.artifact_sha256, *(part.get(ARTIFACT) for part in of_parts)]
+    for one in (record.parametrization, *(part.get("parametrization") for part in of_parts)):
+        others = one.get(OTHER_ARTIFACTS) if isinstance(one, dict) else None
+        found += others if isinstance(others, list) else []
     return list(dict.fromkeys(sha256 for sha256 in found if sha256))

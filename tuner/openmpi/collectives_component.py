@@ -19,7 +19,6 @@ from reprise.config import Config
 from reprise.database.entities import Measurement
 from reprise.database.gain_subject import RULES
 from reprise.tuner.errors import ObjectiveError, TunerError
-from reprise.tuner.model import artifacts
 from reprise.tuner.model.component import (
     Comparison,
     Component,
@@ -40,7 +39,7 @@ from reprise.tuner.openmpi.collective_spaces import DEFAULT, in_bytes, space
 from reprise.tuner.openmpi.collectives_settings import Layout, Settings
 from reprise.tuner.openmpi.guidelines import violations
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild
-from reprise.tuner.openmpi.rules_channel import CONFLICTS, KIND, PROBE, RULES_FILE, RulesChannel
+from reprise.tuner.openmpi.rules_channel import CONFLICTS, PROBE, RULES_FILE, RulesChannel
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
 from reprise.tuner.openmpi.rules_gain import combined_gain, combined_measurement
 from reprise.tuner.openmpi.rules_merge import MEASURED, RECORD, Standing, comparison_of, merge, place_of, standing
@@ -129,11 +128,9 @@ class CollectivesComponent:
             return self._launch(layout, command.argv, {}, command.files, timeout_s)
         shape = Shape(layout.tasks)
         ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
-        text = self.channel.text(compile_rules(ordered, self.mpi), [f"trial of {_names(wanted)}"])
-        files = {**command.files, RULES_FILE: text}
-        return self._launch(
-            layout, command.argv, self.channel.environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s
-        )
+        files = self.channel.files(compile_rules(ordered, self.mpi), [f"trial of {_names(wanted)}"])
+        given = self.channel.in_trial(files)
+        return self._launch(layout, command.argv, given, {**command.files, **files}, timeout_s)
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         """Return the sample of a problem from a benchmark's output.
@@ -258,24 +255,31 @@ class CollectivesComponent:
         measured = [*kept, *(comparison_of(row) for row in merged.table if RECORD in row)]
         shape = Shape(layout.tasks)
         rules = compile_rules({name: {shape: found} for name, found in merged.rows.items()}, self.mpi)
-        text = self.channel.text(rules, self._provenance(layout, taken_over))
-        probe = self._launch(layout, [str(self.config.tuner.libexec / PROBE)], self.channel.environment("{rules}"), {})
-        proof = prove(rules, self.channel.form, text, layout.tasks, probe, run, artifacts_directory)
-        artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
+        files = self.channel.files(rules, self._provenance(layout, taken_over))
+        program = str(self.config.tuner.libexec / PROBE)
+        probe = self._launch(layout, [program], self.channel.in_proof(files), files)
+        proof = prove(rules, self.channel.form, files[RULES_FILE], layout.tasks, probe, run, artifacts_directory)
+        delivery = self.channel.publish(files, artifacts_directory)
         gain, low, high = combined_gain(measured)
         return Publication(
-            parametrization={RULES: merged.table, MEASURED: merged.sizes, "proof": _proof(proof)},
-            environment=self.channel.environment(artifact.path),
+            parametrization={
+                RULES: merged.table,
+                MEASURED: merged.sizes,
+                "proof": _proof(proof),
+                **delivery.digests,
+            },
+            environment=delivery.environment,
             conflicts=CONFLICTS,
             default=combined_measurement([c.default for c in measured]),
             tuned=combined_measurement([c.tuned for c in measured]),
             gain=gain,
             gain_low=low,
             gain_high=high,
-            artifact=artifact,
+            artifact=delivery.artifact,
             note=_taken_over(taken_over),
             context=self._context_of(layout, earlier),
             replaces=taken_over,
+            other_artifacts=delivery.other_artifacts,
         )
 
     def _context_of(self, layout: Layout, earlier: Sequence[Standing] = ()) -> dict[str, object]:

@@ -37,6 +37,7 @@ class Part:
     context: Json = field(default_factory=dict)
     artifact: Artifact | None = None
     note: str = ""
+    other_artifacts: Sequence[Artifact] = ()
 
     @classmethod
     def of_publication(cls, component: str, version: str, found: Publication) -> Part:
@@ -50,6 +51,7 @@ class Part:
             found.context,
             found.artifact,
             found.note,
+            found.other_artifacts,
         )
 
 
@@ -106,7 +108,7 @@ def publication(combination: Combination, comparison: Comparison, gain_of: str =
     with the default, Reprise is switched off, so that the application gets no settings for itself or for the cluster.
     `gain_of` describes the measured quantity if it is not the run time.
     """
-    artifacts = [part.artifact for part in combination.parts if part.artifact]
+    artifacts = [one for part in combination.parts for one in (part.artifact, *part.other_artifacts) if one]
     alone = artifacts[0] if len(artifacts) == 1 else None
     return Publication.of(
         comparison,

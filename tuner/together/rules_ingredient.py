@@ -19,13 +19,12 @@ from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.tuner.components.application import Workload
 from reprise.tuner.components.user_script import sets
 from reprise.tuner.errors import TunerError
-from reprise.tuner.model import artifacts as artifact_files
 from reprise.tuner.model.component import Comparison, Publication, Runner, TrialOutput, TrialPlan
 from reprise.tuner.model.space import Parameter, Parametrization, Space
 from reprise.tuner.openmpi.algorithms import heeds, serves
 from reprise.tuner.openmpi.catalogue import CATALOGUE
 from reprise.tuner.openmpi.rules.rules_model import Rules
-from reprise.tuner.openmpi.rules_channel import CONFLICTS, KIND, PROBE, RULES_FILE, RulesChannel
+from reprise.tuner.openmpi.rules_channel import CONFLICTS, PROBE, RULES_FILE, RulesChannel
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
 from reprise.tuner.openmpi.rules_proof import prove
 from reprise.tuner.together.ingredient import Ingredient
@@ -89,7 +88,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: 
     except ValidationError as error:
         raise TunerError(f"settings: components: {definition['name']}: {first_problem(error, Settings)}") from error
     channel = RulesChannel.installed(config)
-    for name in channel.environment(""):
+    for name in channel.names:
         if sets(workload.script, name):
             raise TunerError(f"{workload.path}: sets {name} itself, which overrides a rules file: remove it")
     if chosen := conflict(CONFLICTS, chosen_names(workload.submission)):
@@ -128,7 +127,7 @@ class RulesIngredient:
             for axis, calls in self._calls.items()
         }
         self.space = Space([Parameter(axis, self._values(calls), "category") for axis, calls in self._calls.items()])
-        self.names: Sequence[str] = list(channel.environment(""))
+        self.names: Sequence[str] = channel.names
         self.conflicts: Sequence[str] = CONFLICTS
         self.proved = False  # `publish` runs the probe instead of the application
         self.default: Parametrization = dict.fromkeys(self._calls, BUILT_IN)
@@ -144,11 +143,9 @@ class RulesIngredient:
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
         """Return the plan with a rules file for a point."""
-        given = self._channel.environment(f"{{directory}}/{RULES_FILE}")
-        text = self._channel.text(self._rules(point), ["trial"])
-        return dataclasses.replace(
-            plan, environment={**plan.environment, **given}, files={**plan.files, RULES_FILE: text}
-        )
+        files = self._channel.files(self._rules(point), ["trial"])
+        given = self._channel.in_trial(files)
+        return dataclasses.replace(plan, environment={**plan.environment, **given}, files={**plan.files, **files})
 
     def check(self, output: TrialOutput) -> None:
         """Accept every trial.
@@ -164,26 +161,29 @@ class RulesIngredient:
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         """Prove the winner's rules file, publish it as an artifact, and return the publication."""
         rules = self._rules(comparison.winner)
-        text = self._channel.text(rules, self._provenance())
+        files = self._channel.files(rules, self._provenance())
         plan = TrialPlan(
             [self._probe],
             self._nodes,
             self._tasks_per_node,
-            self._channel.environment("{rules}"),
+            self._channel.in_proof(files),
+            files,
             timeout_s=120.0,
             placement=self._placement,
         )
-        proof = prove(rules, self._channel.form, text, self._ranks, plan, run, artifacts)
-        artifact = artifact_files.publish(artifacts, text, KIND, ".conf")
+        proof = prove(rules, self._channel.form, files[RULES_FILE], self._ranks, plan, run, artifacts)
+        delivery = self._channel.publish(files, artifacts)
         return Publication.of(
             comparison,
             parametrization={
                 "parameters": dict(comparison.winner),
                 "proof": {"calls": [str(call) for call in proof.calls], "launches": proof.launches},
+                **delivery.digests,
             },
-            environment=self._channel.environment(artifact.path),
+            environment=delivery.environment,
             conflicts=CONFLICTS,
-            artifact=artifact,
+            artifact=delivery.artifact,
+            other_artifacts=delivery.other_artifacts,
         )
 
     def _values(self, calls: Calls) -> Sequence[str]:

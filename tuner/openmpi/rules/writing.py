@@ -50,9 +50,10 @@ _READERS: Mapping[Form, Sequence[Family]] = {
 def form_for(families: Sequence[Family]) -> Form:
     """Return the form for a file that jobs with any of these releases may get.
 
-    Raise TunerError if no form has the same meaning for all of them.
+    JSON is never chosen: it cannot be proved (`rules_proof`), and 6, the only release that reads it, also reads the
+    portable form. Raise TunerError if no form has the same meaning for all of the releases.
     """
-    for form in (Form.JSON, Form.CLASSIC, Form.PORTABLE, Form.NODES):
+    for form in (Form.CLASSIC, Form.PORTABLE, Form.NODES):
         if all(family in form.families for family in families):
             return form
     raise TunerError(

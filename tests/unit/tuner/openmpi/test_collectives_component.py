@@ -12,15 +12,18 @@ from typing import Any
 import pytest
 import yaml
 
+from reprise.allowlist import is_allowed
 from reprise.config import Config
 from reprise.database.entities import Measurement
 from reprise.tuner.errors import ObjectiveError, TunerError
 from reprise.tuner.model.component import Comparison, Component, TrialOutput, TrialPlan, Wanted
 from reprise.tuner.openmpi import collectives_component, rules_channel
+from reprise.tuner.openmpi.algorithms import known_algorithms
 from reprise.tuner.openmpi.collective_spaces import DEFAULT, FANOUTS, SEGMENTS
 from reprise.tuner.openmpi.collectives_component import CollectivesComponent
 from reprise.tuner.openmpi.collectives_settings import read as read_settings
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild
+from reprise.tuner.openmpi.rules import han_file
 from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, Choice
 from reprise.tuner.openmpi.rules_gain import combined_gain, combined_measurement
 from tests.places import ROOT
@@ -95,11 +98,43 @@ def test_a_trial_uses_the_channel_that_jobs_will_use() -> None:
     assert decision(text, "bcast", 2, 1024) == BUILT_IN
 
 
-def test_the_priority_of_han_is_lowered_if_it_would_hide_tuned() -> None:
-    newer = OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30})
-    plan = make(build=newer).plan("bcast/1024", {"algorithm": 2, "segment": 512, "fanout": 3})
-    assert plan.environment["OMPI_MCA_coll_han_priority"] == "0"
-    assert not make(build=newer).plan("bcast/1024", DEFAULT).environment
+NEWER = OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30}, known_algorithms("han", "5.0"))
+BY_HAN = "OMPI_MCA_coll_han_dynamic_rules_filename"
+
+
+def test_han_passes_only_the_tuned_size_if_it_would_hide_tuned() -> None:
+    plan = make(build=NEWER).plan("bcast/1024", {"algorithm": 2, "segment": 512, "fanout": 3})
+    assert plan.environment[BY_HAN] == "{directory}/han.conf"
+    assert plan.environment["OMPI_MCA_coll_han_use_dynamic_file_rules"] == "1"
+    assert not any("priority" in name for name in plan.environment)
+    assert component_of(plan.files["han.conf"], 1023) == "han"
+    assert component_of(plan.files["han.conf"], 1024) == "tuned"
+    assert not make(build=NEWER).plan("bcast/1024", DEFAULT).environment
+
+
+def test_in_a_run_with_other_settings_the_default_is_measured_as_han_decides_it() -> None:
+    point = {"algorithm": 2, "segment": 512, "fanout": 3}
+    plan = make(build=NEWER).plan_round([Wanted("bcast/1024", DEFAULT), Wanted("bcast/65536", point)])
+    sizes = (8, 1024, 65535, 65536)
+    assert [component_of(plan.files["han.conf"], size) for size in sizes] == ["han", "han", "han", "tuned"]
+
+
+def test_a_record_where_han_is_first_has_both_files_and_changes_only_the_sizes_with_a_gain(directory: Path) -> None:
+    (found,) = make(build=NEWER).publish(COMPARISONS[:2], open_mpi(), directory)
+    (other,) = found.other_artifacts
+    assert found.environment[BY_HAN] == other.path
+    assert found.parametrization["other_artifacts"] == [other.sha256]
+    text = Path(other.path).read_text()
+    assert [component_of(text, size) for size in (8, 1024, 65536, 1 << 20)] == ["han", "han", "tuned", "han"]
+    assert component_of(text, 65536, ranks=3) == component_of(text, 65536, ranks=5) == "han"
+    assert all(is_allowed(name) for name in found.environment)
+
+
+def component_of(text: str, size: int, ranks: int = 4) -> str:
+    rules = han_file.read(text.encode(), True, NEWER.han_algorithms)
+    row = han_file.decide(rules, "bcast", "global_communicator", ranks, size)
+    assert row
+    return row.component
 
 
 def result(size: int = 1024, slowest: str = "1.5e-3") -> str:
@@ -321,8 +356,10 @@ def test_releases_that_no_file_can_serve_are_refused_before_anything_is_measured
     assert begin(newer, "5.0.7").context()["openmpi"] == ["5.0.11", "5.0.7"]
     with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7, but gains measured with 4\.1\.4 do not apply to it"):
         begin(BUILD, "4.1.4", "5.0.7")
-    with pytest.raises(TunerError, match="no way to prove"):
-        begin(OpenMPIBuild("6.0.0", BUILD.algorithms, {"han": 35, "tuned": 30}))
+    six = OpenMPIBuild("6.0.0", BUILD.algorithms, {"han": 35, "tuned": 30})
+    assert begin(six).context()["openmpi"] == ["6.0.0"]
+    with pytest.raises(TunerError, match=r"jobs may load 6\.1\.0, but gains measured with 6\.0\.0 do not apply to it"):
+        begin(six, "6.1.0")
     with pytest.raises(TunerError, match=r"'4\.1' is not an Open MPI release"):
         begin(BUILD, "4.1")
 
