@@ -23,6 +23,8 @@ ALLOW_LIST = tuple(_SINCE)
 """Patterns of the names that a plugin of this release may set; `*` stands for one or more of A-Z a-z 0-9 _."""
 TOLD_LIST: tuple[str, ...] = tuple(_LIST["told"]["patterns"])
 """Patterns of variables that the plugin never sets, but reports if they are set: they may conflict with a component."""
+BARE_LIST: tuple[str, ...] = tuple(_LIST["bare"]["patterns"])
+"""Names of variables whose values the plugin refuses if they contain a slash, because they name libraries."""
 PRELOAD_VARIABLE = "REPRISE_PRELOAD"
 """Variable that names one of Reprise's libraries, for example `sro` for libreprise_sro.so.
 
@@ -55,6 +57,11 @@ def first_unknown(names: tuple[str, ...], version: int) -> str | None:
     return next((name for name in names if not is_allowed(name, version)), None)
 
 
+def takes(name: str, value: str) -> bool:
+    """Return whether the plugin would set an allowed variable to this value: names of libraries must not be paths."""
+    return name not in BARE_LIST or "/" not in value
+
+
 def is_told(name: str) -> bool:
     """Return whether the plugin reports a variable with this name if a job has set it.
 
@@ -77,6 +84,10 @@ def c_table() -> str:
 // Variables that the plugin may set. A `*` at the end matches one or more of the characters A-Z a-z 0-9 _.
 static const char *const patterns[] = {{
 {_lines(ALLOW_LIST)}}};
+
+// Variables whose values must not contain a slash, because they name libraries.
+static const char *const bare[] = {{
+{_lines(BARE_LIST)}}};
 
 // Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
 static const char *const told[] = {{

@@ -42,6 +42,11 @@ bool allowlist_has(const char *name, size_t length)
     return any_matches(patterns, sizeof patterns / sizeof *patterns, name, length);
 }
 
+bool allowlist_takes(const char *name, size_t length, const char *value)
+{
+    return !strchr(value, '/') || !any_matches(bare, sizeof bare / sizeof *bare, name, length);
+}
+
 bool allowlist_tells(const char *name, size_t length)
 {
     return allowlist_has(name, length) || any_matches(told, sizeof told / sizeof *told, name, length);

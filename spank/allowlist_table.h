@@ -5,7 +5,7 @@
 #define REPRISE_ALLOWLIST_TABLE_H
 
 // Version of the list, which requests state. The matcher gives a plugin no variable that is newer.
-#define ALLOWLIST_VERSION 3
+#define ALLOWLIST_VERSION 4
 
 // Variables that the plugin may set. A `*` at the end matches one or more of the characters A-Z a-z 0-9 _.
 static const char *const patterns[] = {
@@ -73,6 +73,15 @@ static const char *const patterns[] = {
     "MVP_REDUCE_SCATTER_INTRA_ALGORITHM",
     "MVP_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM",
     "MVP_SCATTER_INTRA_ALGORITHM",
+    "NCCL_TUNER_PLUGIN",
+    "NCCL_TUNER_CONFIG_FILE",
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+};
+
+// Variables whose values must not contain a slash, because they name libraries.
+static const char *const bare[] = {
+    "NCCL_TUNER_PLUGIN",
 };
 
 // Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
@@ -94,6 +103,8 @@ static const char *const told[] = {
     "I_MPI_*",
     "MV2_*",
     "MVP_*",
+    "NCCL_*",
+    "RCCL_*",
 };
 
 #endif

@@ -61,7 +61,8 @@ static int add_variable(struct decision *decision, const char *name, struct json
 {
     const char *text = message_text_of(value, VARIABLE_VALUE_MAX);
     size_t length = strlen(name);
-    if (!text || strchr(text, '\n') || length > VARIABLE_NAME_MAX || !allowlist_has(name, length)) {
+    if (!text || strchr(text, '\n') || length > VARIABLE_NAME_MAX || !allowlist_has(name, length) ||
+        !allowlist_takes(name, length, text)) {
         return -1;
     }
     struct variable *variable = &decision->variables[decision->count++];

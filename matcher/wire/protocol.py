@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from reprise.allowlist import UNSTATED_VERSION, first_unknown
+from reprise.allowlist import UNSTATED_VERSION, first_unknown, takes
 from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import Decision as LoggedDecision
 from reprise.database.entities import Verdict
@@ -59,6 +59,8 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
         is_long = 4 * len(value) > VARIABLE_VALUE_LIMIT < len(value.encode(errors="replace"))
         if is_long or "\n" in value or "\0" in value:
             return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or contains a newline or NUL"
+        if not takes(name, value):
+            return f"the value of {name} is a path, and the plugin sets it only to the name of a library"
     room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest is for the reason, id, verdict and numbers
     if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
         carried = json.dumps({"env": dict(environment)}).encode()

@@ -227,6 +227,7 @@ def test_an_explanation_has_a_limit_of_its_own() -> None:
         ({"LD_PRELOAD": "x.so"}, "allow-list"),
         ({"SRO_A": "a" * 4097}, "longer"),
         ({"SRO_A": "a\nb"}, "newline"),
+        ({"NCCL_TUNER_PLUGIN": "/tmp/x.so"}, "is a path"),
         ({f"SRO_{i}": "a" * 4000 for i in range(20)}, "more than fit in a reply"),
     ],
 )
