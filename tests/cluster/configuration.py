@@ -46,7 +46,8 @@ ClusterName={spec.name}
 SlurmctldHost={HEAD}({HEAD_ADDRESS})
 SlurmUser=root
 SlurmdUser=root
-AuthType=auth/munge
+AuthType=auth/{spec.auth}
+CredType=cred/{spec.auth}
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -86,6 +87,9 @@ def slurm_release() -> tuple[int, int]:
 def configure_slurm(spec: Spec) -> None:
     shutil.rmtree("/etc/slurm/plugstack.conf.d", ignore_errors=True)
     write("/etc/slurm/slurm.conf", slurm_conf(spec))
+    if spec.auth == "slurm":
+        Path("/etc/slurm/slurm.key").write_bytes(os.urandom(1024))
+        Path("/etc/slurm/slurm.key").chmod(0o600)
     if slurm_release() >= FIRST_WITH_CGROUP_PLUGIN:
         write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
     write("/etc/slurm/plugstack.conf", "include /etc/slurm/plugstack.conf.d/*.conf\n")

@@ -83,8 +83,14 @@ def start_munge() -> None:
     DAEMONS.wait_for("munged", lambda: succeeds("munge", "-n"))
 
 
+def remove_libmunge() -> None:
+    """Remove munge's library from the cluster's private root, as on a site that uses no munge."""
+    for path in Path("/usr").glob("lib*/**/libmunge.so*"):
+        path.unlink()
+
+
 def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
-    """Create the node's namespaces, connect them to the network, and start a munged in them.
+    """Create the node's namespaces, connect them to the network, and start a munged in them if the cluster uses munge.
 
     Returns the id of a process in the node's namespaces, and the prefix of a command line that runs a command there.
 
@@ -103,22 +109,26 @@ def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
     holder.stdout.readline()
     pid = str(holder.pid)
     inside = ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
+    place = "/run/munge" if spec.auth == "munge" else "/run/slurm"  # of the socket of munged or slurmd
     for argv in (
         ["hostname", name],
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "tmp", "/tmp"],
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "shm", "/dev/shm"],
-        ["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "munge", "/run/munge"],
+        ["mkdir", "-p", place],
+        ["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "auth", place],
     ):
         run(*inside, *argv)
     network.join(spec, index, pid, inside)
-    DAEMONS.start(f"munged of {name}", [*inside, *MUNGED], f"/var/log/munged-{name}.out")
+    if spec.auth == "munge":
+        DAEMONS.start(f"munged of {name}", [*inside, *MUNGED], f"/var/log/munged-{name}.out")
     return pid, inside
 
 
 def start_slurmd(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
-    """Start slurmd in the namespaces that `start_node` has created, once the node's munged answers."""
+    """Start slurmd in the namespaces that `start_node` has created, once the node's munged, if any, answers."""
     name = node_name(index)
-    DAEMONS.wait_for(f"munged of {name}", lambda: succeeds(*inside, "munge", "-n"))
+    if spec.auth == "munge":
+        DAEMONS.wait_for(f"munged of {name}", lambda: succeeds(*inside, "munge", "-n"))
     Path(f"/var/spool/slurmd-{name}").mkdir(parents=True, exist_ok=True)
     write(f"/run/cluster/{name}.pid", pid)
     slurmd = [*inside, *keep_to_cpu(spec, index), "slurmd", "-D", "-N", name]
@@ -163,7 +173,10 @@ def build(spec: Spec) -> None:
     configure_slurm(spec)
     configure_open_mpi()
     network.build(spec, DAEMONS)
-    start_munge()
+    if spec.auth == "munge":
+        start_munge()
+    else:
+        remove_libmunge()
     DAEMONS.start("slurmctld", ["slurmctld", "-D"], "/var/log/slurm/slurmctld.out")
     DAEMONS.wait_for("slurmctld", lambda: succeeds("scontrol", "ping"))
     for index, node in enumerate(

@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tests.cluster import init, keeper
 from tests.cluster.spec import FIRST_UID, SERVICE_UID, SOURCE, Spec
@@ -84,8 +84,9 @@ class VirtualCluster:
     machine, so that measurements show the network, not the few processors that all nodes share (`network.py`). `users`
     are ordinary users; `root` and the service account `reprise` exist too. The argument `root` is a directory with
     another system's root (see `tests/matrix/`); the cluster then runs that system's Slurm. With `pinned`, each node
-    uses one CPU of this host; if there are fewer CPUs than nodes, the same nodes always share a CPU. Use the class as a
-    context manager, or call `start()` and `stop()`. `running` lists the clusters of this process.
+    uses one CPU of this host; if there are fewer CPUs than nodes, the same nodes always share a CPU. With
+    `auth="slurm"`, for Slurm 23.11 and newer, Slurm authenticates by itself, and no machine has munged or libmunge. Use
+    the class as a context manager, or call `start()` and `stop()`. `running` lists the clusters of this process.
     """
 
     running: ClassVar[list[VirtualCluster]] = []
@@ -100,6 +101,7 @@ class VirtualCluster:
         pinned: bool = False,
         plugstack: str = "",
         root: Path = Path("/"),
+        auth: Literal["munge", "slurm"] = "munge",
     ) -> None:
         self.spec = Spec(
             name="reprise",
@@ -115,6 +117,7 @@ class VirtualCluster:
             cpus=cpus,
             pinned=pinned,
             plugstack=plugstack,
+            auth=auth,
         )
         self._process: subprocess.Popen[str] | None = None
         self.pid = 0

@@ -27,7 +27,8 @@ class Spec:
     number of CPUs per node. With `pinned`, all processes of a node run on one CPU of the host.
 
     `cpu_group` is the name of the cluster's group in the kernel's scheduler. `root` is the root directory of the system
-    that all machines run ("/": the host's system).
+    that all machines run ("/": the host's system). `auth` is "munge", or "slurm" for a cluster with Slurm's own
+    authentication and without munged and libmunge.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Spec:
     cpus: int
     pinned: bool
     plugstack: str
+    auth: str
 
     def describe(self) -> str:
         """Return one line about the nodes and the rate and delay of their network, to print with measurements."""

@@ -192,7 +192,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     step.reply_size = (size_t)(end - data - 1);
     step.environment = split(text, environment_size, '\n', 256, &count);
     step.given = 0;
-    free(jobstep_start(NULL, &settings));
+    const char *remark = NULL;
+    free(jobstep_start(NULL, &settings, &remark));
     jobstep_end(NULL, &settings);
     free(step.environment);
     free(text);
