@@ -97,6 +97,32 @@ def nobody_opens(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        (("--not-ours", "data.txt", "job.sh"), "job.sh"),  # sbatch refuses a script without #!
+        (("--not-ours", "missing", "job.sh"), "job.sh"),
+        (("--not-ours", "job.sh", "other.sh"), "job.sh"),
+        (("--not-ours", "empty", "job.sh"), "job.sh"),
+        (("--not-ours", "folder", "job.sh"), "job.sh"),
+        (("--not-ours", "sub.sh", "-D", "folder", "sub.sh"), "folder/sub.sh"),
+        (("-D", "folder", "--not-ours", "sub.sh", "job.sh"), "folder/sub.sh"),
+        (("--not-ours", "missing"), None),
+    ],
+)
+def test_after_an_unknown_option_the_file_system_tells_a_script_from_a_value(
+    stub: Stub, daemon: FakeDaemon, words: tuple[str, ...], script: str | None
+) -> None:
+    (stub.directory / "folder").mkdir()
+    for name in ("job.sh", "other.sh", "folder/sub.sh"):
+        (stub.directory / name).write_text("#!/bin/sh\n")
+    (stub.directory / "data.txt").write_text("1 2 3\n")
+    (stub.directory / "empty").touch()
+    stub.submit(("sbatch", *words))
+    found = daemon.question["submission"].get("script")
+    assert (found and (stub.directory / found["path"]).resolve()) == (script and stub.directory / script)
+
+
 @pytest.mark.parametrize("off", [{"option": "off"}, {"settings": ["minimum_uid=4294967294"]}])
 def test_off_does_not_touch_the_script(stub: Stub, off: dict[str, Any]) -> None:
     script = stub.directory / "job.sh"
