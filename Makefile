@@ -224,7 +224,7 @@ uninstall: ## remove installed files (configuration and data stay)
 # -- to test -----------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: root deps-test $(VENV)/.ready build lint check test-slow test-cluster ## run all tests, including those on virtual clusters (needs root)
+test: root deps-test $(VENV)/.ready build lint check test-slow test-cluster test-containers ## run all tests, including those on virtual clusters (needs root)
 
 .PHONY: check
 check: deps-check $(VENV)/.ready build ## run the quick tests: no cluster, no root
@@ -238,6 +238,10 @@ test-slow: deps-slow $(VENV)/.ready build ## run the longer tests that need no v
 .PHONY: test-cluster
 test-cluster: root deps-test-cluster $(VENV)/.ready build ## run the tests on virtual clusters (needs root)
 	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m cluster tests/cluster  # two tests at once, because most of them wait
+
+.PHONY: test-containers
+test-containers: root deps-containers $(VENV)/.ready build ## compare what decisions assume about containers with podman and crun (needs root)
+	@$(PYTEST) -rs tests/containers
 
 .PHONY: test-skeleton
 test-skeleton: $(VENV)/.ready build skeleton ## test the compiler of skeletons on programs: equal messages, refusals, speed-up (10 minutes)

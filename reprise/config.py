@@ -275,6 +275,14 @@ class OpenMPI(Section):
     mpirun: str = Field("mpirun", description="command that launches trials")
 
 
+class Containers(Section):
+    """Containers in which jobs run."""
+
+    visible: list[AbsolutePath] = Field(
+        default_factory=list, description="host directories that every container of the site contains, under this path"
+    )
+
+
 class Config(Section):
     """Content of the configuration file."""
 
@@ -286,6 +294,7 @@ class Config(Section):
     artifacts: Artifacts = Artifacts()
     tuner: Tuner = Tuner()
     openmpi: OpenMPI = OpenMPI()
+    containers: Containers = Containers()
     web: Web = Web()
 
 

@@ -35,6 +35,7 @@ Options = dict[str, dict[Names, str]]
 
 CONFIGURATION = "ClusterName=c\nSlurmctldHost=localhost\nNodeName=n\nPlugStackConfig=/dev/null\n"
 START = """\
+# SPDX-License-Identifier: Apache-2.0
 # Options of sbatch, srun and salloc: the names of each option (a single letter is a short option), whether it takes no
 # value, a value, or only an attached value (-koff, --nice=5), the commands that have it, and the first and last of
 # `releases` that have it, if not all do. `tools/slurm_options.py read` replaces `releases` and `options` by what the

@@ -36,6 +36,8 @@ def policy_of(config: Config) -> Policy:
         _openmpi_releases(config),
         access_of(config.access),
         config.matcher.predicted,
+        tuple(map(str, config.containers.visible)),
+        str(config.tuner.preload_directory),
     )
 
 

@@ -12,6 +12,7 @@ from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import Decision, Record
 from reprise.database.gain_subject import promise
 from reprise.database.joint_component import parts_of
+from reprise.matcher.decision.containers import containers_of
 from reprise.matcher.decision.guards import Policy, refusal
 from reprise.matcher.decision.holdout_blocks import Place
 from reprise.matcher.decision.known_records import Known, Terms
@@ -232,6 +233,7 @@ Check = Callable[[Known], Refusal | None]
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
     """Return a function that returns why a record cannot be used for the job, or None if it can."""
     set_names = chosen_names(question.submission)
+    containers = containers_of(question.submission)
 
     asks_again = _asks_again(question)
     out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
@@ -240,7 +242,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 
     def check(record: Known) -> Refusal | None:
         if record.terms not in by_terms:
-            found = refusal(record, job, question.uid, set_names, policy, question.allow_list)
+            found = refusal(record, job, question.uid, set_names, policy, question.allow_list, containers)
             if asks_again:
                 found = found or out_of_sight
             elif found:

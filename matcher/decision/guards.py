@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from reprise.allowlist import PRELOAD_VARIABLE, first_unknown
 from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import RecordStatus, Scope
+from reprise.matcher.decision.containers import Container, is_below
 from reprise.matcher.decision.known_records import Known
 from reprise.matcher.decision.mpi_guard import other_mpi, releases_of
 from reprise.matcher.decision.refusal import Refusal
@@ -30,7 +31,8 @@ class Policy:
 
     `mode` is "on", "observe" or "off". `openmpi` are the Open MPI releases that a job may load. `access` decides which
     jobs may get settings. If `predicted` is True, jobs also get settings that a model chose and a single comparison
-    confirmed.
+    confirmed. `visible` are the host directories that all containers of the site contain. Libraries are preloaded from
+    `preload_directory`.
     """
 
     cluster: str
@@ -38,6 +40,8 @@ class Policy:
     openmpi: tuple[str, ...] = ()
     access: Access = EVERYONE
     predicted: bool = False
+    visible: tuple[str, ...] = ()
+    preload_directory: str = ""
 
 
 def refusal(
@@ -47,11 +51,13 @@ def refusal(
     chosen: Sequence[str],
     policy: Policy,
     allow_list: int = ALLOW_LIST_VERSION,
+    containers: Sequence[Container] = (),
 ) -> Refusal | None:
     """Return the reason why `job` must not get the settings of `record`; None if the job may get them.
 
     `uid` is the id of the job's user, None if unknown. `chosen` are the names of variables that the user has set.
-    `allow_list` is the version of the list of variables that the job's plugin may set.
+    `allow_list` is the version of the list of variables that the job's plugin may set. `containers` are those that the
+    job starts.
     """
     final = (
         _standing(record, uid)
@@ -63,6 +69,7 @@ def refusal(
         or _users_choice(record, chosen)
         or _launcher(record, job)
         or _preload(record, job)
+        or _containers(record, containers, policy)
     )
     return Refusal(final) if final else _shape(record, job)
 
@@ -130,6 +137,25 @@ def _launcher(record: Known, job: JobMetadata) -> str | None:
 def _preload(record: Known, job: JobMetadata) -> str | None:
     if job.runtime and PRELOAD_VARIABLE in record.terms.names:
         return f"preloads a library, and the program, which has {job.runtime}, might not start with it"
+    return None
+
+
+def _containers(record: Known, containers: Sequence[Container], policy: Policy) -> str | None:
+    """Refuse a record if a container of the job would not get its variables, or does not contain their files.
+
+    A library of the host may need another C library than the container's, and then ends the program at its start.
+    Therefore only the site can allow preloaded libraries, not a user who binds their directory.
+    """
+    if not containers:
+        return None
+    names = ["LD_PRELOAD" if name == PRELOAD_VARIABLE else name for name in record.terms.names]
+    if not all(container.passes(names) for container in containers):
+        return "sets variables, and the container that the job runs in does not pass variables on"
+    if PRELOAD_VARIABLE in record.terms.names and not is_below(policy.preload_directory, policy.visible):
+        return "preloads a library of the host, and the job runs in a container, whose programs might not start with it"
+    for place in record.terms.places:
+        if not is_below(place, policy.visible) and not all(container.sees(place) for container in containers):
+            return "sets a path of the host, and the job runs in a container, in which the path may not exist"
     return None
 
 

@@ -7,10 +7,12 @@ An invalid record, written by hand or by another release, is skipped and does no
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import isfinite
+from posixpath import dirname
 from typing import Any
 
 import msgspec
@@ -26,6 +28,7 @@ from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
+_PATH = re.compile(r"(?:^|[=:,;\s\"'])(/[^\s:,;=\"']+)")
 TERMS = 65_536  # maximum number of cached `Terms`; if there are more, equal `Terms` may be different objects
 
 
@@ -54,7 +57,8 @@ class Terms:
     Equal terms are the same object, even if they were unpickled from another process, because `_the_terms` caches them.
 
     `names` are the names of the record's variables. `problem` is the reason why the plugin would not set these
-    variables, if any. `quarantined_for` are the ids of the users for whom the record is quarantined.
+    variables, if any. `quarantined_for` are the ids of the users for whom the record is quarantined. `places` are the
+    directories of the files that the values name.
     """
 
     component: str
@@ -66,6 +70,7 @@ class Terms:
     gains: bool
     problem: str | None
     quarantined_for: frozenset[int] = frozenset()
+    places: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _the_terms, tuple(getattr(self, field.name) for field in fields(self))
@@ -178,13 +183,18 @@ def read(row: RecordText) -> Known:
         environment = _environment(row)
         names, values = tuple(environment), tuple(environment.values())
         shared = (row.component, row.scope, row.status, row.context, row.conflicts, row.quarantined_for)
-        terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment))
+        terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment), _places(values))
         where = "metadata."
         metadata = JobMetadata.from_text(row.metadata) if terms.scope is Scope.APPLICATION else None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
     return Known(row.id, row.created_at, row.gain, row.gain_low, terms, values, metadata, subject_in(row.subject))
+
+
+def _places(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the directories of the absolute paths in the values of variables, sorted."""
+    return tuple(sorted({dirname(path) for value in values if "/" in value for path in _PATH.findall(value)}))
 
 
 _quick_environment = msgspec.json.Decoder(dict[str, str])
@@ -211,6 +221,7 @@ def _terms(
     names: tuple[str, ...],
     gains: bool,
     problem: str | None,
+    places: tuple[str, ...],
 ) -> Terms:
     shared = _Shared.model_validate(
         {"component": component, "context": context, "conflicts": conflicts, "quarantined_for": quarantined_for}
@@ -226,6 +237,7 @@ def _terms(
         gains,
         problem,
         frozenset(shared.quarantined_for),
+        places,
     )
 
 
