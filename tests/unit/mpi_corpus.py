@@ -18,7 +18,7 @@ from tests.unit.matcher_daemon import knowing, record
 
 FOLDER = UNIT / "mpi_scripts"
 SITE = ("4.1.4",)
-"""Open MPI releases of the site that `given` imagines, all of which its record is proved for."""
+"""Open MPI releases of the site that `given` imagines; its record is proved for all of them."""
 
 
 @dataclass(frozen=True)
