@@ -52,10 +52,13 @@ def cluster_wide(releases: Iterable[str] = SITE) -> Record:
 
 
 def given(submission: Submission, one: Record | None = None, site: tuple[str, ...] = SITE) -> tuple[bool, str]:
-    """Return whether a job gets the settings of a record, by default of `cluster_wide()`, and the decision's reason."""
+    """Return whether a job gets the settings of a record, by default of `cluster_wide()`, and the decision's reason.
+
+    Containers see all files of the host, so only the job's MPI decides.
+    """
     question = Question(submission, user="ada", uid=1, point="submit", mode="on", at=1.7e9)
     known = knowing(one or cluster_wide(), model=load("thesis", 0.7))
-    made = decide(question, known, Policy("test", openmpi=site), "d-1")
+    made = decide(question, known, Policy("test", openmpi=site, visible=("/",)), "d-1")
     return made.verdict == "apply", made.reason
 
 
