@@ -11,7 +11,7 @@ struct sbatch_words {
     const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
 };
 
-// Tells whether `word` names a batch script, with `directory` from --chdir, NULL if not given.
+// Returns whether `word` names a batch script, with `directory` from --chdir, NULL if not given.
 struct script_lookup {
     bool (*is_script)(const void *context, const char *word, const char *directory);
     const void *context;

@@ -31,7 +31,7 @@ LOADERS = ("lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu/ld-2.31.so", "usr
 
 Names = tuple[str, ...]
 Options = dict[str, dict[Names, str]]
-"""For each command, its options: the names of an option, the first of which is reported, and what the option takes."""
+"""Options of each command: the names of an option, the reported one first, and its kind of value (TAKES)."""
 
 CONFIGURATION = "ClusterName=c\nSlurmctldHost=localhost\nNodeName=n\nPlugStackConfig=/dev/null\n"
 START = """\
