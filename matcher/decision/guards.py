@@ -23,6 +23,7 @@ from reprise.matcher.decision.user_choices import conflict
 from reprise.matcher.submission.metadata import JobMetadata
 
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
+OF_GPUS = ("NCCL_", "RCCL_")  # prefixes of variables of libraries that only programs with GPUs use
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def refusal(
         or other_mpi(record.terms, job)
         or _openmpi(record, job, policy)
         or _users_choice(record, chosen)
-        or _launcher(record, job)
+        or (_gpus(job) if _is_of_gpus(record) else _launcher(record, job))
         or _preload(record, job)
         or _containers(record, containers, policy)
     )
@@ -132,6 +133,15 @@ def _launcher(record: Known, job: JobMetadata) -> str | None:
     if record.terms.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
         return f"is for MPI jobs, and the script starts nothing with {', '.join(MPI_LAUNCHERS)}"
     return None
+
+
+def _is_of_gpus(record: Known) -> bool:
+    return any(name.startswith(OF_GPUS) for name in record.terms.names)
+
+
+def _gpus(job: JobMetadata) -> str | None:
+    """Refuse a job without GPUs. The launcher does not count, since programs with GPUs have launchers of their own."""
+    return None if job.gpus else "is for jobs with GPUs, and the job requests none"
 
 
 def _preload(record: Known, job: JobMetadata) -> str | None:

@@ -39,7 +39,8 @@ class JobMetadata:
     modules (matcher.submission.mpi_signs), and `mpi_library` is the MPI library that the program's file needs.
     `processors` is the number of processors that Slurm allocates to the job on each node. `memory` is the memory that
     the job may use on each node, in MiB; 0 means all memory of the node. `processors` and `memory` are known only once
-    the job runs. `runtime`, `mpi_signs`, `mpi_library`, `processors` and `memory` are not compared.
+    the job runs. `gpus` is True if the job visibly gets GPUs. `runtime`, `mpi_signs`, `mpi_library`, `processors`,
+    `memory` and `gpus` are not compared.
     """
 
     user: str
@@ -67,6 +68,7 @@ class JobMetadata:
     programs: tuple[str, ...] = ()
     processors: int | None = None
     memory: int | None = None
+    gpus: bool = False
     mpi_signs: tuple[str, ...] = ()
     mpi_library: str = ""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from posixpath import basename, isabs, join, normpath
 
+from reprise.matcher.submission.gpu_request import gets_gpus
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program import Program
 from reprise.matcher.submission.program_arguments import read_options
@@ -99,6 +100,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         programs=tuple(name[:TEXT_LIMIT] for name in script.programs),
         processors=equal_on_nodes(running.get("SLURM_JOB_CPUS_PER_NODE", "")),
         memory=memory_on_each(*(running.get(name, "") for name in MEMORY)),
+        gpus=gets_gpus(options, submission.command, submission.env),
         mpi_signs=script.mpi_signs,
     )
 

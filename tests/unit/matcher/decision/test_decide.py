@@ -468,3 +468,25 @@ def test_a_decision_is_json() -> None:
 def test_the_same_question_gets_the_same_answer() -> None:
     records = [record(n, metadata=job(f"u{n % 3}").to_json()) for n in range(1, 9)]
     assert ask(*records) == ask(*reversed(records))
+
+
+NCCL = {"NCCL_TUNER_PLUGIN": "example", "NCCL_TUNER_CONFIG_FILE": "/shared/a.conf"}
+TORCH = "#!/bin/sh\n#SBATCH -N4\ntorchrun train.py\n"
+
+
+def test_a_record_for_gpus_is_given_to_jobs_with_gpus_only() -> None:
+    of_gpus = record(environment=NCCL, conflicts=["NCCL_*"], scope=Scope.CLUSTER, context={"cluster": "test"})
+    without = ask(of_gpus, of=submission())
+    assert without.verdict == "none" and "requests none" in str(without.alternatives)
+    given = ask(of_gpus, of=submission(SCRIPT, "--gpus-per-node=4"))
+    assert (given.verdict, given.injected) == ("apply", NCCL)
+
+
+def test_a_record_for_gpus_needs_no_mpi_launcher_but_yields_to_its_user() -> None:
+    of_gpus = record(environment=NCCL, conflicts=["NCCL_*"], scope=Scope.CLUSTER, context={"cluster": "test"})
+    assert ask(of_gpus, of=submission(TORCH, "--gres=gpu:4")).verdict == "apply"
+    for name in ("NCCL_TUNER_PLUGIN", "NCCL_ALGO", "NCCL_DEBUG"):
+        decided = ask(of_gpus, of=submission(TORCH, "--gres=gpu:4", set_names=[name]))
+        assert decided.verdict == "none" and name in str(decided.alternatives)
+    rules = record(scope=Scope.CLUSTER, context={"cluster": "test", "openmpi": ["4.1.4"]})
+    assert ask(rules, of=submission(TORCH, "--gres=gpu:4")).verdict == "none"
