@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-rulesprobe: report which collective calls Open MPI refuses. This proves whether a rules file is in effect.
+// reprise-rulesprobe: report which collective calls succeed. This proves whether a file of rules is in effect.
 //
-// Put an algorithm id that does not exist into the rule that should match a call: the call fails with MPI_ERR_ARG (13)
-// if and only if the rule is in effect. Open MPI itself prints nothing, whether it uses a rules file or ignores it.
-// Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on a communicator of all ranks or of the first
-// RANKS ranks. For each call, rank 0 prints a line of JSON with the return code.
+// With Open MPI, put an algorithm id that does not exist into the rule that should match a call: the call fails with
+// MPI_ERR_ARG (13) if and only if the rule is in effect. Open MPI itself prints nothing, whether it uses a rules file
+// or ignores it. With MPICH, put an algorithm of another collective into the rule: the call ends the program. Each
+// argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on a communicator of all ranks or of the first RANKS
+// ranks. For each call, rank 0 prints a line of JSON with the return code.
 //
 // The rules under test may break any collective. Therefore only point-to-point messages carry the results, and smaller
 // communicators are created without a collective call on the larger one.
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_LENGTH = 32, RESULT_TAG = 1, GROUP_TAG = 2 };
+enum { NAME_MAX_LENGTH = 32, RESULT_TAG = 1, GROUP_TAG = 2, PRINTED_TAG = 3 };
 
 struct call {
     char collective[NAME_MAX_LENGTH];
@@ -88,6 +89,18 @@ static int agreed(int rank, int ranks, int code)
     return agreed;
 }
 
+// Wait on all `ranks` ranks until rank 0 has printed its result. The next call may end the program, with MPICH even on
+// a rank that does not wait for rank 0 in this call.
+static void wait_until_printed(int rank, int ranks)
+{
+    int printed = 1;
+
+    for (int to = 1; rank == 0 && to < ranks; to++)
+        MPI_Send(&printed, 1, MPI_INT, to, PRINTED_TAG, MPI_COMM_WORLD);
+    if (rank != 0)
+        MPI_Recv(&printed, 1, MPI_INT, 0, PRINTED_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static int probe(const struct call *call, int rank, int world)
 {
     struct collective c;
@@ -115,6 +128,7 @@ static int probe(const struct call *call, int rank, int world)
                call->ranks, code);
         fflush(stdout);
     }
+    wait_until_printed(rank, call->ranks);
     if (comm != MPI_COMM_WORLD)
         MPI_Comm_free(&comm);
     return 0;
