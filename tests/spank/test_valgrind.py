@@ -87,7 +87,7 @@ def test_a_submission_over_tcp_with_munge_is_clean(stub: Stub) -> None:
 def test_a_submission_without_a_daemon_is_clean(stub: Stub, endpoint: str) -> None:
     lines = ["context allocator", f"plugstack endpoint={endpoint}", "plugstack wrong=1", "plugstack deadline_ms=1000"]
     played = stub.play(*lines, "call init", "option explain", "call init_post_opt")
-    assert "unreachable: " in played.log[-1][1]
+    assert any("unreachable: " in line for _, line in played.log)
 
 
 def test_a_submission_that_gets_nonsense_is_clean(stub: Stub, daemon: FakeDaemon) -> None:
