@@ -106,14 +106,14 @@ OF_MPICH = submission(SCRIPT.replace("mpirun", "module load mpich\nmpirun"))
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_older_plugin_gets_no_part_of_a_record_with_a_variable_that_it_does_not_know(version: int) -> None:
-    decision = ask(record(environment=MIXED), of=OF_MPICH, allow_list=version)
+    decision = ask(record(environment=MIXED, context={}), of=OF_MPICH, allow_list=version)
     assert (decision.verdict, decision.injected) == ("none", {})
     assert "sets MPIR_CVAR_BCAST_INTRA_ALGORITHM, which the plugin of this job is too old to set" in decision.reason
 
 
 @pytest.mark.parametrize("version", [VERSION, VERSION + 1, 2**31 - 1])
 def test_a_plugin_of_this_release_or_a_later_one_gets_the_whole_record(version: int) -> None:
-    assert ask(record(environment=MIXED), of=OF_MPICH, allow_list=version).injected == MIXED
+    assert ask(record(environment=MIXED, context={}), of=OF_MPICH, allow_list=version).injected == MIXED
 
 
 def test_an_older_plugin_gets_the_records_that_it_knows() -> None:
