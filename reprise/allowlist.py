@@ -21,7 +21,7 @@ UNSTATED_VERSION = 1
 _SINCE: dict[str, int] = {pattern: group["since"] for group in _LIST["set"] for pattern in group["patterns"]}
 ALLOW_LIST = tuple(_SINCE)
 """Patterns of the names that a plugin of this release may set; `*` stands for one or more of A-Z a-z 0-9 _."""
-TOLD_LIST: tuple[str, ...] = tuple(_LIST["told"]["patterns"])
+REPORTED_LIST: tuple[str, ...] = tuple(_LIST["reported"]["patterns"])
 """Patterns of variables that the plugin never sets, but reports if they are set: they may conflict with a component."""
 BARE_LIST: tuple[str, ...] = tuple(_LIST["bare"]["patterns"])
 """Names of variables whose values the plugin refuses if they contain a slash, because they name libraries."""
@@ -40,7 +40,7 @@ _ALLOWED = {
     version: _any_of([pattern for pattern, since in _SINCE.items() if since <= version])
     for version in range(1, VERSION + 1)
 }
-_TOLD = _any_of((*ALLOW_LIST, *TOLD_LIST))
+_TOLD = _any_of((*ALLOW_LIST, *REPORTED_LIST))
 
 
 def is_allowed(name: str, version: int = VERSION) -> bool:
@@ -62,10 +62,10 @@ def takes(name: str, value: str) -> bool:
     return name not in BARE_LIST or "/" not in value
 
 
-def is_told(name: str) -> bool:
+def is_reported(name: str) -> bool:
     """Return whether the plugin reports a variable with this name if a job has set it.
 
-    The plugin reports the variables that it may set, and those in TOLD_LIST.
+    The plugin reports the variables that it may set, and those in REPORTED_LIST.
     """
     return _TOLD.fullmatch(name) is not None
 
@@ -90,8 +90,8 @@ static const char *const bare[] = {{
 {_lines(BARE_LIST)}}};
 
 // Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
-static const char *const told[] = {{
-{_lines(TOLD_LIST)}}};
+static const char *const reported[] = {{
+{_lines(REPORTED_LIST)}}};
 
 #endif
 """

@@ -49,7 +49,7 @@ bool allowlist_takes(const char *name, size_t length, const char *value)
 
 bool allowlist_tells(const char *name, size_t length)
 {
-    return allowlist_has(name, length) || any_matches(told, sizeof told / sizeof *told, name, length);
+    return allowlist_has(name, length) || any_matches(reported, sizeof reported / sizeof *reported, name, length);
 }
 
 int allowlist_version(void)

@@ -85,7 +85,7 @@ static const char *const bare[] = {
 };
 
 // Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
-static const char *const told[] = {
+static const char *const reported[] = {
     "LD_PRELOAD",
     "UCX_*",
     "OMP_*",

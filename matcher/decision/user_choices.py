@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from reprise.allowlist import ALLOW_LIST, TOLD_LIST
+from reprise.allowlist import ALLOW_LIST, REPORTED_LIST
 from reprise.matcher.decision.user_options import BEFORE, chosen_by_options
 from reprise.matcher.submission import Submission
 
 # Each pattern begins with a literal prefix. Texts may have 256 KiB, and searching for a prefix takes a twentieth of the
 # time that trying a pattern at every position takes.
-_NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *TOLD_LIST)})
+_NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *REPORTED_LIST)})
 _FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
 # The patterns match NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
 # os.putenv("NAME", value). They do not match a name after a dollar sign, because the script only reads such a variable:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from reprise.allowlist import is_told
+from reprise.allowlist import is_reported
 from reprise.matcher.decision.decide import Question
 from reprise.matcher.errors import MatcherError, ProtocolError
 from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission
@@ -78,7 +78,7 @@ def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submis
         argv=("sbatch", *given, str(script), *arguments),
         cwd=str(directory),
         env={name: value for name, value in os.environ.items() if _is_sent(name)},
-        set_names=tuple(name for name in os.environ if is_told(name)),
+        set_names=tuple(name for name in os.environ if is_reported(name)),
         script=Script(str(path), sent, truncated=len(sent) < len(text)),
     )
     try:

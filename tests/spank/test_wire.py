@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reprise.allowlist import ALLOW_LIST, TOLD_LIST, c_table
+from reprise.allowlist import ALLOW_LIST, REPORTED_LIST, c_table
 from reprise.database.entities import Decision
 from reprise.matcher.wire.protocol import decision_reply
 from tests.spank.conftest import SPANK, Probe
@@ -108,7 +108,7 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
 def test_the_names_that_are_reported_and_never_set_are_the_documented_ones() -> None:
     section = VARIABLES.split("## Reported, never set")[1].split("\n## ")[0]
     documented = re.findall(r"`([A-Z0-9_]+\*?)`", section.split(":")[1].split(". ")[0])
-    assert documented == list(TOLD_LIST)
+    assert documented == list(REPORTED_LIST)
 
 
 def test_the_table_of_the_plugin_is_the_one_that_the_list_generates() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprise.allowlist import ALLOW_LIST, VERSION, is_allowed, is_told
+from reprise.allowlist import ALLOW_LIST, VERSION, is_allowed, is_reported
 from reprise.database.entities import Decision
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.submission import SCRIPT_LIMIT, JobFacts, Script, Submission
@@ -148,7 +148,7 @@ def test_the_document_states_the_version_of_each_pattern() -> None:
     "name", ["MPIR_CVAR_DEBUG_HOLD", "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED", "MPICH_DBG", "I_MPI_ROOT", "MV2_USE_ALIGNED_X"]
 )
 def test_other_variables_of_mpich_and_its_family_are_reported_but_never_set(name: str) -> None:
-    assert not is_allowed(name) and is_told(name)
+    assert not is_allowed(name) and is_reported(name)
 
 
 json_values = st.recursive(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reprise.allowlist import is_allowed, is_told
+from reprise.allowlist import is_allowed, is_reported
 from reprise.database.entities import Measurement
 from reprise.tuner.components.application import ApplicationComponent
 from reprise.tuner.components.publication import variables
@@ -214,4 +214,4 @@ SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}
 @pytest.mark.parametrize("name", FOR_JOBS)
 def test_the_plugin_reports_every_variable_that_conflicts_with_a_component(name: str) -> None:
     conflicts = set(component(shipped(name)).description.conflicts) - SLURMS_OWN
-    assert all(is_told(variable.replace("*", "x")) for variable in conflicts)
+    assert all(is_reported(variable.replace("*", "x")) for variable in conflicts)
