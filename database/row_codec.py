@@ -40,9 +40,9 @@ MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement
 class Table(Generic[T]):
     """A table whose rows are instances of one dataclass; SQLite assigns numeric ids.
 
-    `finite` means that the table's JSON never contains NaN or infinity, so a faster encoder without this check is used.
-    `as_given` means that keys in JSON keep their order, because the order has a meaning; otherwise keys are sorted, so
-    that equal values yield equal texts.
+    `finite` means that the table's JSON never contains NaN or infinity, so a faster encoder, which does not check for
+    them, is used. `as_given` means that keys in JSON keep their order, because the order has a meaning; otherwise keys
+    are sorted, so that equal values yield equal texts.
     """
 
     def __init__(self, name: str, row_type: type[T], *, finite: bool = False, as_given: bool = False) -> None:

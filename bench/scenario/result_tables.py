@@ -121,9 +121,9 @@ def by_user(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Return `gains` of groups of matched jobs of about equal size, from the lowest score to the highest.
+    """Divide the matched jobs by score into groups of about as many jobs each, and return `gains` of each group.
 
-    Jobs with equal scores (to a hundredth) are in the same group.
+    The group with the lowest scores comes first. Jobs with equal scores (to a hundredth) are in the same group.
     """
     chosen = sorted((one for one in results if one.match and one.match.applied), key=lambda one: one.score)
     steps = min(steps, len(chosen))

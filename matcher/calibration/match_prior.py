@@ -63,10 +63,11 @@ def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking:
 
 
 def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:
-    """Return the share of `pairs` that match; `known_share` is that share of the pairs to which `weights` were fitted.
+    """Return the share of matches among `pairs`.
 
-    The share is estimated by expectation maximization with fixed weights (Saerens, Latinne, Decaestecker 2002), and
-    limited to the range from LEAST_SHARE to MOST_SHARE.
+    `known_share` is the share of matches among the pairs to which `weights` were fitted. The returned share is
+    estimated by expectation maximization with fixed weights (Saerens, Latinne, Decaestecker 2002), and limited to the
+    range from LEAST_SHARE to MOST_SHARE.
     """
     ratios = np.exp2(np.clip(weights.total(pairs.patterns) - bits(known_share), -500, 500))
     found = known_share

@@ -41,7 +41,10 @@ class OnRecords(Protocol):
     """Type of a function that is called when records have changed."""
 
     def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
-        """Replace new and changed records (or all, if `all_of_them`), and remove the records with the ids `gone`."""
+        """Add or replace the records `changed`, and remove the records with the ids `gone`.
+
+        If `all_of_them`, `changed` has all records and replaces the old ones.
+        """
 
 
 class Journal:

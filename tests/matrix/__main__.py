@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create the missing roots in the cache of `make test-matrix`, and print one line per release."""
+"""Create the missing root directories of Debian releases in the cache of `make test-matrix`, and report each one."""
 
 from __future__ import annotations
 

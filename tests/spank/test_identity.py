@@ -290,7 +290,7 @@ def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: 
 
 
 def test_a_child_that_does_not_end_is_killed(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
-    """The child may hang, because it runs as the user, who can stop it."""
+    """The child runs as the user, who can suspend it with SIGSTOP, so it may hang."""
     daemon.identify = str(program)
     played = begin_in_time(of_a_user, daemon, own={"FAIL_CALL": "_exit", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
     assert kinds(daemon) == ["outcome", "identity"]

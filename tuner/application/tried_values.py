@@ -32,7 +32,7 @@ def tried_space(description: Description, most: int = MOST) -> dict[str, list[Va
 
 
 def tried_presets(description: Description) -> list[Mapping[str, Value]]:
-    """Return the presets of the component whose parameters can all be set in jobs."""
+    """Return the component's presets that use only parameters that can be set in jobs."""
     reached = {one.key for one in description.parameters if _reaches_jobs(one, description.activation)}
     return [preset for preset in description.presets if preset.keys() <= reached]
 

@@ -323,7 +323,7 @@ def _whole_lines(stdout: str) -> list[str]:
 
 
 def _time(words: Sequence[str], column: int) -> list[Sample]:
-    """Return the sample in a column of microseconds, or an empty list unless all columns up to that one are numbers."""
+    """Return the sample in a column of microseconds; an empty list if a column up to this one is not a number."""
     try:
         return [Sample([float(word) for word in words[: column + 1]][column] * US)]
     except (ValueError, IndexError):

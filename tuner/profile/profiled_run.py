@@ -27,7 +27,8 @@ from reprise.tuner.profile.verdicts import Touches
 
 PROCESSES = "processes"  # subdirectory of a run's directory to which processes write their reports
 POLL_S = 1.0
-# Kinds of components that get no verdict: jobs cannot get a landscape, and `together` only combines other components.
+# Kinds of components that get no verdict: a landscape only replays recorded measurements, so it has no settings for
+# jobs, and `together` only combines other components.
 NOT_JUDGED = ("landscape", "together")
 
 

@@ -24,7 +24,9 @@ from reprise.tuner.model.component import Component, Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
 SOURCES = 3  # maximum number of records that a campaign starts from
-LOOKED_AT = 20  # maximum number of records to examine, the most similar first, since some may have no new point
+# Maximum number of records to examine, in order of similarity. It exceeds SOURCES, because a record is skipped if
+# earlier records have its points already.
+LOOKED_AT = 20
 
 
 def find(

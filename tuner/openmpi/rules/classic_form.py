@@ -240,11 +240,11 @@ def _comm_rules(
 
 
 def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> list[Range]:
-    """Return the ranges of the entries' `keys`, each from one key up to the next.
+    """Return, for each entry, the range of values for which Open MPI uses it: from its key up to the next key.
 
-    Open MPI stops at the first key that exceeds the communicator's number of ranks or nodes, even if the keys are
-    unsorted, and uses the previous key. `first`: start of the first range regardless of its key, for releases that use
-    the first entry if all keys are too large.
+    The last range ends at `limit`. Open MPI stops at the first key that exceeds the value (a number of ranks or nodes,
+    or a message size), even if the keys are unsorted, and uses the previous entry. If `first` is given, the first range
+    starts there instead of at the first key, for releases that use the first entry if all keys are too large.
     """
     if limit == RANKS_MAX:
         keys = [to_int(key) for key in keys]

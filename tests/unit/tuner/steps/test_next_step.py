@@ -361,7 +361,7 @@ def test_more_pairs_are_run_only_if_the_node_hours_pay_for_them() -> None:
 
 
 def test_budget_left_when_every_point_was_tried_repeats_the_leaders() -> None:
-    """Once no new point is left, the leaders are repeated, even before the share of the budget reserved for them."""
+    """Once no new point is left, the leaders are repeated, even if more of the budget is left than repetitions need."""
     search = {"method": "genetic", "initial": 4, "budget": 200, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda point: seconds(point) ** 2)
     machine.to_the_end()
