@@ -46,19 +46,20 @@ _TOLD = _any_of((*ALLOW_LIST, *REPORTED_LIST))
 def is_allowed(name: str, version: int = VERSION) -> bool:
     """Return whether a plugin with this version of the list may set a variable with this name.
 
-    A newer version than this release's is taken for this release's, since the later patterns are unknown here.
+    For a version that is newer than this release's list, this release's list is used, because newer patterns are
+    unknown here.
     """
     return _ALLOWED[min(version, VERSION)].fullmatch(name) is not None
 
 
 @lru_cache(maxsize=4096)  # called for each record and decision; most records have the same names
 def first_unknown(names: tuple[str, ...], version: int) -> str | None:
-    """Return the first of `names` that a plugin with this version of the list would refuse; None if it has them all."""
+    """Return the first of `names` that a plugin with this version of the list would refuse; None if it accepts all."""
     return next((name for name in names if not is_allowed(name, version)), None)
 
 
 def takes(name: str, value: str) -> bool:
-    """Return whether the plugin would set an allowed variable to this value: names of libraries must not be paths."""
+    """Return whether the plugin would set an allowed variable to a value; a library must be named without a path."""
     return name not in BARE_LIST or "/" not in value
 
 

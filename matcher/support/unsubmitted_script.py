@@ -22,13 +22,13 @@ from reprise.matcher.wire.client import preview_request
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # prefixes of variables that the plugin sends with their values
 CHARACTER_BYTES = 4
-"""Bytes of the longest UTF-8 character. To detect scripts beyond the limit, as many further bytes are read (as in
-spank/collect.c).
+"""Bytes of the longest UTF-8 character. A script is read up to this number of bytes beyond SCRIPT_LIMIT, to detect that
+it is longer than the limit (as in spank/collect.c).
 """
 NEVER_SENT = (
     "SLURM_JWT",
     "SLURM_SPANK_",
-)  # a credential, and variables that plugins pass to jobs
+)  # the variable with Slurm's credential, and the prefix of variables that plugins pass to jobs
 
 
 def question(script: Path, words: Sequence[str], user: str | None, directory: Path | None) -> Question:
@@ -83,7 +83,7 @@ def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submis
     )
     try:
         protocol.body(preview_request(submission), protocol.REQUEST_LIMIT)
-    except ProtocolError:  # too long, since control characters take six bytes each in JSON (see spank/request.c)
+    except ProtocolError:  # too long: control characters take six bytes each in JSON (see spank/request.c)
         return dataclasses.replace(submission, script=None)
     return submission
 

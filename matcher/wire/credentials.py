@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials, that is, messages that prove who wrote them and that one user can open: types of all methods."""
+"""Types for credentials, which are messages that prove who wrote them and that only one user can open."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class CredentialSettings:
-    """Method for requests (None: the first that this host has), and sockets ("" for a method's usual paths)."""
+    """Method for requests (None: the first that this host has), and sockets of the daemons ("": their usual paths)."""
 
     method: MethodName | None = None
     munge_socket: str = ""
@@ -57,7 +57,7 @@ class Method(Protocol):
     """Method to make and open credentials. Its calls block."""
 
     name: MethodName
-    is_secret: bool  # whether only the reader of a credential can read its payload
+    is_secret: bool  # whether the payload of a credential is encrypted for its reader; otherwise, anyone can read it
 
     def is_available(self) -> bool:
         """Return whether this host has the socket of the method's daemon."""
@@ -70,6 +70,6 @@ class Method(Protocol):
 
 
 def credential_settings(matcher: Matcher) -> CredentialSettings:
-    """Return the settings of credentials in the section `matcher` of the configuration."""
+    """Return the settings for credentials, taken from the section `matcher` of the configuration."""
     sockets = (str(path or "") for path in (matcher.munge_socket, matcher.sack_socket))
     return CredentialSettings(matcher.credential, *sockets)

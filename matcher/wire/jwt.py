@@ -16,7 +16,7 @@ import pydantic_core
 
 from reprise.matcher.wire.credentials import CredentialError
 
-CONTEXT = "sack"  # of a token that a daemon made for another process; tokens of daemons for themselves have "auth"
+CONTEXT = "sack"  # claim `context` of tokens made for other processes; "auth" in the daemons' own tokens
 LARGEST_UID = 2**32 - 2
 DIGEST_BYTES = 16
 _PART = rb"[A-Za-z0-9_-]+"

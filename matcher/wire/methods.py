@@ -11,7 +11,7 @@ from reprise.matcher.wire.credentials import CredentialError, CredentialSettings
 from reprise.matcher.wire.munge import Munge
 from reprise.matcher.wire.sack import Sack
 
-MUNGE_PREFIX = b"MUNGE:"  # of every munge credential; a token of Slurm has no colon
+MUNGE_PREFIX = b"MUNGE:"  # start of every munge credential; a token of Slurm contains no colon
 NO_METHOD = (
     "cannot authenticate over TCP: start munged and install libmunge.so.2, or use Slurm's auth/slurm, whose slurmd or "
     "sackd listens on /run/slurm/sack.socket"
@@ -19,7 +19,7 @@ NO_METHOD = (
 
 
 def method_for_requests(settings: CredentialSettings) -> Method:
-    """Return the method with which this host makes requests, as the plugin chooses it. Raises ServiceError."""
+    """Return the method of credentials for this host's requests, by the plugin's rules. Raises ServiceError if none."""
     if settings.method == "slurm":
         return Sack(settings.sack_socket)
     try:
@@ -39,8 +39,9 @@ def method_for_requests(settings: CredentialSettings) -> Method:
 def offered(settings: CredentialSettings) -> Mapping[MethodName, Method]:
     """Return the methods whose credentials a daemon on this host accepts, by name. Raises ServiceError if none.
 
-    The daemon does not accept tokens of Slurm while it runs as a user whose tokens Slurm's own daemons may read or
-    trust: a token on its way to the daemon or back could then be tried on them.
+    The daemon does not accept tokens of Slurm while it runs as a user for whom Slurm's own daemons read tokens, or
+    whose tokens they trust. Otherwise, whoever intercepts the token of a request or a reply could send it to one of
+    Slurm's daemons.
     """
     methods: dict[MethodName, Method] = {}
     problem = NO_METHOD

@@ -42,7 +42,7 @@ class Munge:
         library.munge_ctx_create.restype = ctypes.c_void_p
         library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
         for function in (library.munge_ctx_get, library.munge_ctx_set):
-            function.argtypes = [ctypes.c_void_p, ctypes.c_int]  # third argument: of the option's type
+            function.argtypes = [ctypes.c_void_p, ctypes.c_int]  # the type of the third argument depends on the option
         library.munge_ctx_strerror.restype = ctypes.c_char_p
         library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
         library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]

@@ -44,8 +44,8 @@ VARIABLE_COUNT_LIMIT = 64  # maximum number of variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
-PATH_LIMIT = 4_095  # bytes of the path of a program that a job is to identify; this is Linux's limit
-SHARE_COUNT_LIMIT = 128  # maximum number of names in a profile, which has some 60 kinds of calls
+PATH_LIMIT = 4_095  # Linux's maximum number of bytes in a path; here, of a program that a job is asked to identify
+SHARE_COUNT_LIMIT = 128  # maximum number of names in a profile, one for each kind of calls; there are some 60 kinds
 ESCAPED_BYTES = 12  # maximum bytes of JSON for one character
 NOT_NOW = "not now: too many requests at once or within a short time; the job runs unchanged"
 ELAPSED_LIMIT_S = 1e9  # 31 years; with a longer time, the computed start may not be a valid date
@@ -61,8 +61,8 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
             return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or contains a newline or NUL"
         if not takes(name, value):
             return f"the value of {name} is a path, and the plugin sets it only to the name of a library"
-    room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest is for the reason, id, verdict and numbers
-    if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
+    room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest of a reply is for the reason, id, verdict, score and record
+    if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names take less than the other half
         carried = json.dumps({"env": dict(environment)}).encode()
         if len(carried) > room:
             return f"its variables have {len(carried)} bytes in total, more than fit in a reply"
@@ -120,7 +120,7 @@ def _checked_into(
 ) -> GetPydanticSchema:
     """Return a schema that validates an object in a message and converts it into the frozen dataclass `value`.
 
-    Thus the module that defines the dataclass does not need pydantic.
+    With this schema, the module that defines the dataclass does not need pydantic.
 
     `fields` maps each field of the dataclass to its type in messages, in the order of checking. `called` maps a field
     to its key in messages if the key is not the field's name. `optional` are the fields that a message may omit; an
@@ -137,7 +137,8 @@ def _checked_into(
             key = (called or {}).get(name)
             read.append(core_schema.dataclass_field(name, checked, validation_alias=key))
         arguments = core_schema.dataclass_args_schema(value.__name__, read)
-        config = core_schema.CoreConfig(strict=True)  # strict for fields only; a strict dataclass refuses a dictionary
+        # Only the fields are strict: a strict dataclass would refuse the dictionary in a message.
+        config = core_schema.CoreConfig(strict=True)
         return core_schema.dataclass_schema(value, arguments, list(fields), strict=False, config=config)
 
     return GetPydanticSchema(schema)
@@ -280,8 +281,8 @@ ShareName = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
 class Compare(_Message):
     """A request to compare the profile of the caller's job with the profile of the record that the job matched.
 
-    `job` and `cluster` have the same meaning as in `Explain`. `shares` are shares of the job's run time by name.
-    `waiting` is the share of the run time in which ranks waited for other ranks.
+    `job` and `cluster` have the same meaning as in `Explain`. `shares` maps the names in the job's profile to shares of
+    its run time. `waiting` is the share of the run time in which ranks waited for other ranks.
     """
 
     job: DecisionId
@@ -387,7 +388,10 @@ def read_request(body: bytes) -> Request:
 
 
 def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
-    """Return the reply to a `decide` request, with variables if the verdict is `apply`. The user may see `score`."""
+    """Return the reply to a `decide` request, with variables if the verdict is `apply`.
+
+    `score` must be one that the user may see.
+    """
     return {
         "v": VERSION,
         "kind": "decision",

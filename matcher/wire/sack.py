@@ -46,7 +46,10 @@ class Sack:
         return any(map(os.path.exists, self._paths))
 
     def trusted_uids(self) -> set[int]:
-        """Return root, SlurmUser and SlurmdUser, as far as they own the sockets of this host or their directories."""
+        """Return the uids of root and of the owners of this host's SACK sockets and of their directories.
+
+        These are SlurmUser and SlurmdUser, if their daemons run on this host.
+        """
         places = (place for path in self._paths for place in (Path(path), Path(path).parent))
         return {0, *(place.stat().st_uid for place in places if place.exists())}
 
@@ -80,7 +83,10 @@ class Sack:
 
 
 class _Connection:
-    """Context manager that sends a request to the first socket of `paths` that exists, within `timeout_s` in all."""
+    """Context manager that sends a request to the first socket in `paths` that exists.
+
+    `timeout_s` limits the whole exchange, including the reading of the reply.
+    """
 
     def __init__(self, paths: tuple[str, ...], request: bytes, timeout_s: float) -> None:
         self._paths = paths
@@ -130,7 +136,7 @@ class _Connection:
 
 
 def _request(kind: int, data: bytes) -> bytes:
-    """Return a request; its length counts from the field of the length, which follows the version."""
+    """Return a request: version, length, kind and data; the length includes its own field, but not the version."""
     return struct.pack(">HII", VERSION, 2 * LENGTH.size + len(data), kind) + data
 
 

@@ -55,7 +55,10 @@ def _checked(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    """Create the key atomically, unless another process has created it; root gives it to the directory's owner."""
+    """Create the key atomically, unless another process has created it.
+
+    If this process runs as root, the owner of the directory becomes the owner of the key.
+    """
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -61,7 +61,10 @@ def _interrupt(*_: object) -> None:
 def show(
     database: Database, campaign_id: int, config: Config, as_json: bool, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Print a campaign's state, result and record; with `as_json`, also print them as JSON, with the keys of `more`."""
+    """Print a campaign's state, result and record; with `as_json`, also print them as JSON.
+
+    The JSON document also contains the entries of `more`.
+    """
     from rich.console import Console
 
     from reprise.tuner.report import campaign_overview

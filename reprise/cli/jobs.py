@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LIMIT = 50  # default maximum number of jobs to list
 CLASSES = 20  # default maximum number of classes of jobs to list
-SCRIPTS = 20  # default maximum number of scripts without a recognized program to list
+SCRIPTS = 20  # default maximum number of scripts to list in which no program was recognized
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 STARTED_SINCE = click.option(
     "--since",
@@ -38,7 +38,7 @@ WORDS = (
     "application",
     "account",
     "partition",
-)  # filters on values that are hidden in other users' jobs; a list of the jobs found would reveal the values
+)  # filters by values that are hidden in other users' jobs; if such jobs were found, the list would reveal their values
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

@@ -138,9 +138,10 @@ def _found(job: str, cluster: str | None, story: Story) -> Path:
 
 
 def _compared(config: Config, job: str, cluster: str | None, found: Profile) -> Comparison:
-    """Compare a profile with the job's record, using the database, its snapshot or, without access, the daemon.
+    """Compare a profile with the profile of the job's record.
 
-    Raise MatcherError if they cannot be compared.
+    For staff, the comparison is made here if the database or its snapshot can be read and contains the job. Otherwise,
+    the daemon makes it. Raise MatcherError if the profiles cannot be compared.
     """
     from reprise.cli.reading import open_to_read
     from reprise.database.errors import AccessError, MissingError
