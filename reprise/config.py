@@ -342,7 +342,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """Describe in one line the first problem in a file of type `model`, with a suggestion for a misspelled key."""
-    problems = error.errors()  # a misspelled key may be the reason why another key is missing
+    problems = error.errors()  # first an unknown key, which may be a misspelling of a missing one
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, beside = _place(problem["loc"], model)
     where = ".".join(place)

@@ -155,7 +155,10 @@ def _print(found: Calibration, output: Path) -> None:
 
 
 def _print_scripts(found: ScriptCalibration) -> None:
-    """Print, for each half of the owners, the results of the preset `site` and of a model fitted to the other half."""
+    """Print the results of the preset `site` and of fitted models on the two halves of the scripts' owners.
+
+    On each half, the fitted model is the one that was fitted to the other half.
+    """
     click.echo("  on each half of the owners, the preset `site` and a model fitted to the other half:\n")
     for report in (found.shipped, found.judged):
         show_tables(report.headline, report.tables()[:1])

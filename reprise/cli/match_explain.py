@@ -148,7 +148,7 @@ def show_end(job: str, story: Story, rank: Beside | None) -> None:
 
 
 def _of_script(config: Config, asked: Question) -> Story:
-    """Return the decision about a script, made from the database or its snapshot or, without access, by the daemon."""
+    """Return the decision about a script, made here or, if neither database nor snapshot can be read, by the daemon."""
     from reprise.database.errors import AccessError, MissingError
     from reprise.matcher.support import job_lookup
     from reprise.matcher.support.hidden_words import hide

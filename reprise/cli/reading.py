@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_to_read(config: Config) -> Database:
-    """Open the database or its snapshot; if it is the snapshot, print its time on standard error.
+    """Open the database or its snapshot; if it is the snapshot, print on standard error when it was made.
 
     Raise DatabaseError if neither the database nor a snapshot can be read.
     """

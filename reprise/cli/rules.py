@@ -116,7 +116,7 @@ def _load(file: Path, releases: Sequence[str]) -> tuple[bytes, list[Family]]:
 
 
 def _assumptions(releases: Sequence[str]) -> dict[str, str]:
-    """Return what is assumed about the requested releases, by the family that each is read as; most need nothing."""
+    """Return the assumptions about requested releases of unknown series, by the name of the family assumed for each."""
     from reprise.tuner.openmpi.rules.releases import assumption, family_of
 
     found: dict[str, str] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, defaults and meanings of a file's settings, for its manual page and docs/reference/configuration.md.
 
-`python -m reprise.cli.settings` prints the page.
+`python -m reprise.cli.settings` prints the text of that page.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _shown(value: object) -> str:
 
 
 def main() -> None:
-    """Print the page."""
+    """Print the page on the settings of `reprise.toml`."""
     print(page(), end="")  # noqa: T201 (the output)
 
 

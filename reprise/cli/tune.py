@@ -35,7 +35,7 @@ EXECUTORS = (
     "slurm",
     "local",
     "replay",
-)  # copy of the kinds in tuner.definition.campaign_definition, which is imported only when needed
+)  # kinds of executors; repeated here because tuner.definition.campaign_definition is imported only when needed
 
 
 @click.group()
@@ -81,7 +81,7 @@ def run(
 
 
 def _went_well(settings: Settings, definition: Definition, as_json: bool) -> bool:
-    """Run one of several campaigns, and return whether it succeeded; an error is printed, and the next one can run."""
+    """Run one of several campaigns; print an error, so that the next campaign can run; return whether it succeeded."""
     from reprise.errors import RepriseError
     from reprise.tuner.campaign import session
 

@@ -139,7 +139,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
 def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
     """Return the decision that the matcher would make if the user submitted the script now.
 
-    The decision is not always to apply the record, since the job may not be similar enough to it.
+    The decision may be not to apply the new record, for example because the job is not similar enough to it.
     """
     from reprise.cli.reading import open_to_read
     from reprise.matcher.support import job_lookup, unsubmitted_script
@@ -151,7 +151,11 @@ def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
 
 
 def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -> bool:
-    """Return whether communication takes so much of the run time that tuning on a replay is worthwhile."""
+    """Return whether to tune on a replay of the application's communication first.
+
+    This requires that the user permits a proxy, that a replay can rank a chosen component, and that communication takes
+    enough of the run time.
+    """
     from reprise.tuner.application import planned
 
     share = profile.share("mpi.collective") + profile.share("mpi.p2p")

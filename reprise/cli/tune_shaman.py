@@ -23,7 +23,7 @@ NOT_NEEDED = {
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add SHAMan's options to a command, which gets their values as one argument, `said`."""
+    """Add SHAMan's options to a command, which receives their values as one argument, `said`."""
 
     @functools.wraps(command)
     def with_said(*args: Any, **kwargs: Any) -> Any:

@@ -94,7 +94,7 @@ def _service(config: Config, run: Run, slurm: Slurm) -> list[Finding]:
         *service_checks.pages(config.web.listen, _tcp_sockets(), _owner(config.database.path)),
         service_checks.model(load_model, config.matcher.model),
         service_checks.openmpi(run, config),
-        # Without a controller, which would have reported the cluster's name, srun waits.
+        # If the cluster's name is unknown, slurmctld did not answer, and srun would wait for it.
         *(launchers(run, mpi, config.openmpi.mpirun) if slurm.cluster else ()),
         *service_checks.campaigns(config.tuner.work),
         *service_checks.artifacts(directory, config.site.nodes, filesystem.MOUNTS.read_text()),

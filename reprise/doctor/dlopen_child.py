@@ -62,9 +62,10 @@ class Linker:
 def examine(path: str, slurm: str) -> dict[str, object]:
     """Load a plugin, and return the linker's messages and the symbols that Slurm looks up.
 
-    Slurm's programs provide functions that the plugin calls, so their library `slurm` is loaded first. Slurm binds
-    functions when they are called (RTLD_LAZY). A function that exists nowhere would then end the calling program, so
-    all functions are bound at once: `unresolved` is the linker's message if only that fails, `error` if loading fails.
+    Slurm's programs provide functions that the plugin calls, so their library `slurm` is loaded first. Slurm binds each
+    function when it is first called (RTLD_LAZY); if the function does not exist, the calling program ends. Therefore,
+    the plugin is first loaded with all functions bound at once (RTLD_NOW). In the result, `unresolved` is the linker's
+    message if this fails, and `error` its message if loading with RTLD_LAZY fails, too.
     """
     linker = Linker()
     if slurm:
@@ -91,7 +92,7 @@ def become_nobody() -> None:
 if __name__ == "__main__":
     if os.geteuid() == 0:
         become_nobody()
-    # Libraries may print; the result is the last line, after a line end of its own.
+    # Libraries may print text without a newline at its end, so a newline is printed before the result, the last line.
     sys.stdout.write("\n" + json.dumps(examine(*sys.argv[1:3])) + "\n")
     sys.stdout.flush()
     os._exit(0)  # without the libraries' destructors

@@ -20,7 +20,7 @@ _MACHINES = {
     243: "riscv",
     258: "loongarch",
 }
-_ORDERS = {1: "<", 2: ">"}  # of the header's byte 5
+_ORDERS = {1: "<", 2: ">"}  # byte order in struct's notation, by the value of the ELF header's byte 5
 
 
 def machine(path: Path) -> str:
