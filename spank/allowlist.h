@@ -10,14 +10,16 @@
 // the list in docs/reference/variables.md.
 bool allowlist_has(const char *name, size_t length);
 
-// True if the plugin may set an allowed variable to `value`. A variable that names a library takes no path.
+// True if the plugin may set an allowed variable to `value`. If the variable names a library, the value must not be a
+// path.
 bool allowlist_takes(const char *name, size_t length, const char *value);
 
 // True if a request reports that a variable with this name is set. Requests report the variables that the plugin may
 // set, and other variables that may conflict with a component.
 bool allowlist_tells(const char *name, size_t length);
 
-// Return the version of the list, at least 1. A request states it, so that the matcher gives no newer variable.
+// Return the version of the list, at least 1. A request states it, so that the matcher sends no variable that only a
+// newer version contains.
 int allowlist_version(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define SHARED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// Decode up to four characters. Returns the number of bytes, or 0 if the characters are not correct.
+// Decode up to four characters. Returns the number of bytes, or 0 if the characters are not canonical base64.
 static size_t decode_group(const char *alphabet, const char *text, size_t size, char *bytes)
 {
     uint32_t bits = 0;

@@ -26,8 +26,8 @@ int bounded_file_open(struct bounded_file *file, const char *path);
 // stays open.
 int bounded_file_take(struct bounded_file *file, int fd);
 
-// Read `size` bytes from `start`, or fewer at the end of the file. Returns 0, or -1 if the bytes read from the file
-// would exceed BOUNDED_FILE_BYTES or the read fails; `bytes` is then empty.
+// Read `size` bytes from `start`, or fewer at the end of the file. Returns 0, or -1 if all reads from this file
+// together would exceed BOUNDED_FILE_BYTES, or if the read fails; `bytes` is then empty.
 int bounded_file_read(struct bounded_file *file, uint64_t start, uint64_t size, struct bytes *bytes);
 
 void bounded_file_close(struct bounded_file *file);

@@ -19,9 +19,9 @@ struct submission {
     size_t script_size; // in bytes; may exceed SCRIPT_MAX by up to 4
 };
 
-// Collect the command line and working directory of a command. `process` is "self" for this process, or the id of its
-// parent, if this process has the environment and the working directory of the parent. Facts that cannot be read stay
-// empty. Returns 0, or -1 if memory is short.
+// Collect the command line and working directory of a command. `process` is "self" if this process is the command. It
+// may also be the id of the parent, if the parent is the command and this process has the parent's environment and
+// working directory. Facts that cannot be read stay empty. Returns 0, or -1 if memory is short.
 int collect_command(struct submission *submission, const char *command, const char *process, char *const *environment);
 
 // Collect the script of an sbatch command, if it can be read.

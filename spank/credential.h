@@ -21,7 +21,7 @@ struct credential_settings {
 
 // A method to make and open credentials. All functions may block for seconds.
 struct credential_method {
-    enum credential_choice choice; // the choice of this method alone
+    enum credential_choice choice; // the setting that selects only this method
 
     // True if this host has the method's daemon.
     bool (*is_available)(const struct credential_settings *settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library is loaded when it is first needed, because sites with Slurm's auth/slurm do not have it, and Slurm would
-// not load a plugin that is linked with a missing library. Only the child process of apart.h runs this code, so Slurm's
+// libmunge is loaded when it is first needed, because sites with Slurm's auth/slurm do not have it, and Slurm would not
+// load a plugin that is linked with a missing library. Only the child process of apart.h runs this code, so Slurm's
 // programs never contain the library, nor wait for it.
 #include "credential_munge.h"
 

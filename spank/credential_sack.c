@@ -75,7 +75,8 @@ static enum client_result request(const struct credential_settings *settings, na
     return result;
 }
 
-// Return a result of an exchange with Slurm's daemon, as the result of an exchange with the matcher.
+// Convert a result of an exchange with Slurm's daemon to that of the exchange with the matcher. If Slurm's daemon is
+// absent or its answer is broken, no credential can be made or opened, so the result is CLIENT_UNTRUSTED.
 static enum client_result as_told(enum client_result result)
 {
     return result == CLIENT_ABSENT || result == CLIENT_BROKEN ? CLIENT_UNTRUSTED : result;

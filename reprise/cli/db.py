@@ -122,7 +122,7 @@ def import_(ctx: click.Context, file: BinaryIO) -> None:
 
 @contextlib.contextmanager
 def _named(file: IO[Any], done: str) -> Iterator[None]:
-    """Convert an OSError in the body to an AccessError that names the file."""
+    """Convert an OSError in the `with` block to an AccessError that names the file."""
     try:
         yield
     except BrokenPipeError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that srun has the MPI plugin with which campaigns start their trials by default.
 
-`srun --mpi=list` also lists a plugin whose library is missing, which only a launch shows. `srun --test-only` loads the
-plugin and asks Slurm when the step could start, but starts nothing.
+`srun --mpi=list` also lists a plugin that needs a library that is missing; only a launch shows that. `srun --test-only`
+loads the plugin and asks Slurm when the step could start, but starts nothing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load a plugin in a child process, and word what went wrong.
+"""Load a plugin in a child process, and describe why Slurm could not load or use it.
 
 Slurm loads SPANK plugins with dlopen(3), and requires the symbols plugin_name, plugin_type and plugin_version, and at
 least one function of spank.h (src/common/plugin.c and spank.c of Slurm).
@@ -55,8 +55,8 @@ def load(path: Path, run: Run = run_here) -> Fault | None:
 def judge(found: dict[str, object], *, has_library: bool) -> Fault | None:
     """Return why Slurm could not use a plugin, from what `dlopen_child` found; None if it could.
 
-    If Slurm's library is absent (`has_library` is False), Slurm's programs contain its functions, so nothing can be
-    said about a plugin that lacks one of them.
+    If Slurm's library is absent (`has_library` is False), Slurm's programs contain its functions, so a plugin that
+    needs one of these functions is not checked further.
     """
     for message, is_lazy in ((str(found.get("error") or ""), False), (str(found.get("unresolved") or ""), True)):
         undefined = _UNDEFINED.search(message)
@@ -88,7 +88,10 @@ def _in_words(message: str) -> Fault:
 
 
 def package_of(library: str) -> str:
-    """Return the package that has a library, such as `libmunge.so.2`, in Debian and EL; else a text with its name."""
+    """Return, as text, the package that contains a library such as `libmunge.so.2`, in Debian and in EL.
+
+    If the package is unknown, the text names the library.
+    """
     packages = PACKAGES.get(Path(library).name.partition(".so")[0])
     if not packages:
         return f"the package that has {Path(library).name}"

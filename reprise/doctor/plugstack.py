@@ -39,7 +39,7 @@ def _path(limit: int) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Argument:
-    """Argument of the plugin, with a description of valid values, as worded in the plugin, and a check for a value."""
+    """Argument of the plugin: `wanted` describes valid values as the plugin's log does, and `takes` checks a value."""
 
     wanted: str
     takes: Callable[[str], bool]

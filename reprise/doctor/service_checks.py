@@ -175,7 +175,10 @@ def openmpi(run: Run, config: Config) -> Finding:
 
 
 def artifacts(directory: Path, nodes: int, mountinfo: str) -> Iterator[Finding]:
-    """Check that all users' jobs can read artifacts, and, as far as can be seen from this host, on all nodes."""
+    """Check that all users can read artifacts on this host, and that their directory may be shared by all nodes.
+
+    A directory under a path or on a file system that is usually local to a node gives a warning.
+    """
     check = "artifacts"
     try:
         hidden = hidden_by(directory)
