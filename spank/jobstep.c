@@ -15,7 +15,8 @@
 #include "preload.h"
 #include "profile.h"
 
-// State of the batch step between its start and its end; each slurmstepd process runs one step.
+// State of the batch step between its start and its end. One variable is enough, because each slurmstepd process runs
+// only one step.
 static struct {
     bool watched;
     nanoseconds started;

@@ -12,7 +12,8 @@
 
 #define CONTEXT "sack" // tokens that daemons make for themselves have "auth"
 
-// Return the claims, which are between the two dots of a token; NULL if there are not two, or not around JSON.
+// Return the claims, which are between the two dots of a token; NULL if the token has another form, or if this part is
+// not a JSON object in base64url.
 static struct json_object *decode_claims(const char *token)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";

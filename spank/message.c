@@ -6,7 +6,8 @@
 #include "json.h"
 #include "limits.h"
 
-// True if the text contains a NUL, as a byte or as \u0000, because json-c would end the name of a member at the NUL.
+// True if the text contains a NUL, as a byte or as \u0000. Such a text is refused, because json-c would end the name of
+// a member at the NUL.
 static bool holds_nul(const char *text, size_t size)
 {
     static const char escaped[] = "\\u0000";

@@ -16,7 +16,8 @@ void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start
 // Remove the names that every program gets from its compiler and its C library. Call this after all names are added.
 void names_leave_out_common(struct lowest *numbers);
 
-// Add the words of at least four letters in NUL-terminated texts of at least six characters.
+// Add the hashes of all words that have at least four letters and occur in a NUL-terminated text of at least six
+// characters.
 void names_add_words(struct lowest *numbers, const struct bytes *bytes);
 
 #endif

@@ -8,10 +8,12 @@
 
 #define RUNTIME_MAX 64 // maximum number of bytes of `runtime`
 
-// Write the path of a program's loader; an empty string if the program has no loader, or uses the system's.
+// Write the path of a program's loader to `runtime`; write an empty string if `path` is empty, or is the system's
+// loader.
 void own_runtime_loader(const struct bytes *path, char runtime[RUNTIME_MAX + 1]);
 
-// Write the name of the sanitizer that is found in a table of names; leave `runtime` unchanged if there is none.
+// Write the name of the sanitizer that occurs in a table of names to `runtime`; leave `runtime` unchanged if none
+// occurs.
 void own_runtime_sanitizer(const struct bytes *names, char runtime[RUNTIME_MAX + 1]);
 
 #endif

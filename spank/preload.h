@@ -6,10 +6,12 @@
 
 #include <stdbool.h>
 
-// A variable that a decision sets to the name of a library: `sro` means libreprise_sro.so.
+// The variable that a decision sets to the name of a library (`sro` means libreprise_sro.so), and the variable with the
+// libraries that the loader preloads.
 #define PRELOAD_VARIABLE "REPRISE_PRELOAD"
 #define LOADER_VARIABLE "LD_PRELOAD"
-// The variable with AddressSanitizer's options, and the option that allows any order of libraries.
+// The variable with AddressSanitizer's options, its option for the order of libraries, and the same option with the
+// value that allows any order.
 #define SANITIZER_VARIABLE "ASAN_OPTIONS"
 #define SANITIZER_ORDER "verify_asan_link_order"
 #define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"

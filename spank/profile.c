@@ -125,8 +125,8 @@ static void leave_out(spank_t spank, const char *library, char *const *environme
     free(list);
 }
 
-// Set up the profile of a step, in the directory that the script has set, if any. Returns a line for the user if there
-// is a problem, or else NULL. The caller must free the line.
+// Set up the profile of a step. Reports go to the directory in PROFILE_VARIABLE, or else to a new directory. Returns a
+// line for the user if there is a problem, or else NULL. The caller must free the line.
 static char *set_up(spank_t spank, const struct settings *settings, const struct profiled_step *step,
                     char *const *environment)
 {

@@ -11,7 +11,8 @@ struct sbatch_words {
     const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
 };
 
-// Returns whether `word` names a batch script, with `directory` from --chdir, NULL if not given.
+// Function that returns whether `word` names a batch script, and the context for its first argument. `directory` is the
+// value of --chdir, or NULL.
 struct script_lookup {
     bool (*is_script)(const void *context, const char *word, const char *directory);
     const void *context;
@@ -19,8 +20,8 @@ struct script_lookup {
 
 // Parse the options of an sbatch command line. No script is returned for --wrap, for a script on standard input, for a
 // heterogeneous job (a `:` follows its first component), or after an unknown short option. The word after an unknown
-// long option (another plugin's, or of a newer Slurm) is the script if `lookup` says so, and otherwise the option's
-// value.
+// long option (of another plugin, or of a newer Slurm) is the script if `lookup` returns true for it, and otherwise the
+// option's value.
 struct sbatch_words sbatch_read_words(size_t argc, char *const *argv, const struct script_lookup *lookup);
 
 #endif

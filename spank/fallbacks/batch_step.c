@@ -32,8 +32,8 @@ static pid_t parent_of(pid_t pid)
     return after_name && sscanf(after_name, ") %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-// The process title of slurmstepd names the step. Variables of the job also name the step, but the user can change
-// these variables.
+// The process title of slurmstepd names the step. Variables of the job also name the step, but they are not used,
+// because the user can change them.
 bool batch_step_is_ours(void)
 {
     static const char title[] = "slurmstepd: [";
