@@ -82,10 +82,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Runs:
-    """Maximum number of runs of the application and of its proxy that follow the profile, and their cost.
+    """Maximum number of runs of the application and of its proxy after the profiling run, and their cost.
 
-    The cost is computed with the run time of the profile. The additional runs of the default that are made if its run
-    times spread (`default_runs`) are not included.
+    The cost is computed with the run time in the profile. It does not include the additional runs of the default that
+    are made if its run times differ too much (`default_runs.spreads`).
     """
 
     runs: int
@@ -105,9 +105,9 @@ class Runs:
 def campaign(asked: Asked, choice: Choice, ranked: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Return the campaign on the application, which adds one change at a time to the best settings so far.
 
-    If a proxy has ranked settings, `ranked` are the points to try (`proxy_ranking.to_try`). Those that show whether the
-    proxy ranks settings as the application does run first, unchanged. The others are changes, which come after the
-    first value of each component that the proxy could not rank.
+    If a proxy has ranked settings, `ranked` are the points to try (`proxy_ranking.to_try`). The first AS_RANKED of
+    these points run first and unchanged, to show whether the proxy ranks settings as the application does. The other
+    points are tried as changes, after the first value of each component that the proxy could not rank.
     """
     first, others = ranked[:AS_RANKED], ranked[AS_RANKED:]
     changes = choice.points
@@ -172,12 +172,15 @@ def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool)
 
 
 def _if_they_spread(runs: int) -> int:
-    """Return the maximum number of additional runs of the default, which are made if its run times spread."""
+    """Return the maximum number of runs of the default, in addition to `runs`, if its run times differ too much."""
     return (SETS - 1) * runs
 
 
 def _searched_on_proxy(choice: Choice) -> int:
-    """Return the number of runs for each value alone, for combinations and for repetitions, at most ON_PROXY."""
+    """Return the number of runs of the search on the proxy, at most ON_PROXY.
+
+    The runs try each value alone, try combinations, and repeat the best points.
+    """
     points = len(choice.on_proxy().points)
     combined = min(COMBINED_ON_PROXY, points + 1)
     return min(ON_PROXY, math.ceil((points + combined) / (1 - REPEATED_ON_PROXY)))

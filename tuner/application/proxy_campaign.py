@@ -31,7 +31,7 @@ RUN = "run"
 def make(
     asked: Asked, config: Config, executor: Executor, directory: Path, timeout_s: float, warn: Callable[[str], None]
 ) -> Path:
-    """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
+    """Record the application once, in a new `directory` below that of `[tuner] work`, and return its replay's script.
 
     If there is a trace of the application, it is used, and the application does not run; `warn` receives a line for
     everything that the trace lacks.
@@ -62,7 +62,7 @@ def recordings(directory: Path) -> int:
 def _recorder(
     asked: Asked, config: Config, executor: Executor, timeout_s: float, warn: Callable[[str], None]
 ) -> Callable[[Path], Mix]:
-    """Return the function that makes the mix of calls to replay, from a run recorded in a directory or the trace."""
+    """Return the function that makes the mix of calls to replay, from the trace or a run recorded in a directory."""
     if trace := asked.trace:
         return lambda _: otf2_mix.mix_of(trace, warn)
     application = Application(asked.script, asked.directory, asked.options)

@@ -17,7 +17,9 @@ SMALL = 16384
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:
-    """Return the calls of `known` collectives that take enough time on all ranks, the most time-consuming first.
+    """Return the calls of `known` collectives that are worth rules, the most time-consuming first.
+
+    Calls are worth rules if they take at least LEAST of the run time, not counting the time that ranks wait for others.
 
     Only calls on communicators of all ranks count. The best algorithm depends on the placement of a communicator's
     ranks on the nodes, which is unknown for a smaller communicator. Messages up to `SMALL` bytes and larger ones are
@@ -37,7 +39,7 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 
 
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
-    """Return the range of calls of a collective, from its smallest size class to its largest message or LARGEST.
+    """Return the range of a collective's calls, from its smallest size class to its largest message, at most LARGEST.
 
     Rules do not distinguish messages larger than LARGEST.
     """

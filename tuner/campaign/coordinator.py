@@ -26,7 +26,7 @@ from reprise.tuner.steps.step import Done, Failed, Later, ProblemResult, Scarce,
 
 POLL_S = 1.0
 LATER = "better beyond noise, to be confirmed in a second session"
-REST_S = 10.0  # seconds between checks of the clock while the campaign waits for its hours or its second session
+REST_S = 10.0  # seconds between checks of the clock outside the hours for trials, or before the second session
 
 
 class Coordinator:
@@ -92,7 +92,7 @@ class Coordinator:
             left = until - self._journal.now()
 
     def wait_for_hours(self) -> None:
-        """Wait until the campaign's hours begin, after releasing the nodes."""
+        """Release the nodes, and wait until the hours begin in which trials of the campaign may start."""
         while not self._open():
             self._trials.rest()
             self._sleep(REST_S)
@@ -208,7 +208,7 @@ class Coordinator:
         return not closed
 
     def _wait(self) -> None:
-        """Wait briefly for a trial to end; return in any case, since another trial may be able to start."""
+        """Wait briefly for a trial to end; return even if none has ended, since another trial may be able to start."""
         if not self._open():
             self._trials.rest()
         if self._trials.under_way == 0:

@@ -306,7 +306,7 @@ def _versions() -> dict[str, str]:
 
 @contextlib.contextmanager
 def _files_named(directory: Path) -> Iterator[None]:
-    """Convert an OSError in the body to a TunerError with a one-line message."""
+    """Convert an OSError in the `with` block to a TunerError with a one-line message."""
     try:
         yield
     except OSError as error:

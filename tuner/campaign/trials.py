@@ -120,7 +120,10 @@ class Trials:
         return self._directory / re.sub(r"[^\w.-]", "_", trial.problem) / f"{trial.number:04}{again}"
 
     def prove(self, plan: TrialPlan) -> TrialOutput:
-        """Run a plan that is not a trial, such as a component's proof (`component.Runner`), while no trial runs."""
+        """Run a plan that is not a trial, such as a component's proof (`component.Runner`).
+
+        No trial may be in progress.
+        """
         for _ in range(ATTEMPTS):
             number = sum(1 for _ in self._directory.glob("proof-*")) + 1
             directory = self._directory / f"proof-{number:04}"
@@ -255,7 +258,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Make `name`, a trial's directory, a symbolic link to `directory`, where the trial's run keeps its files."""
+    """Make `name`, the path of a trial's directory, a symbolic link to `directory`, which has the files of its run."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)
