@@ -132,7 +132,9 @@ class ApplicationComponent:
         """Raise TunerError if trials would measure the wrong settings, or if no job could get the tuned settings.
 
         Trials would measure the wrong settings if the script itself sets one of the component's variables, or if this
-        process has a variable that some trials must not have, since trials inherit it.
+        process has a variable that some trials must not have, since trials inherit it. No job could get the settings if
+        every job of the script sets a conflicting variable, or if the record would be restricted to a job size that the
+        script leaves open.
         """
         if {*self.description.context} - {MEMORY} and not self._size_is_known:
             raise TunerError(
@@ -207,7 +209,7 @@ class ApplicationComponent:
         )
 
     def _chosen_library(self, environment: Mapping[str, str]) -> list[str]:
-        """Return a list with the library that a parameter chooses; empty if none or if the activation loads it."""
+        """Return a list with the library that a parameter chooses; empty if none, or if the activation loads it."""
         name = environment.get(PRELOAD_VARIABLE)
         if not name or name == self.description.activation.library:
             return []
@@ -230,7 +232,8 @@ class ApplicationComponent:
         problem = witness.objection(given, seen, by_program=by_program)
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
-        # By program, a library in the program passes the hints to MPI-IO, so the program overrides none of them.
+        # If `by_program` is true, a library in the program passes the hints to MPI-IO, so the program overrides none of
+        # them.
         if not by_program:
             self._remarks |= dict.fromkeys(witness.overridden(given, seen))
 

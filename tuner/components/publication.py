@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish a winner as variables and a hints file for jobs, or with the reason why jobs cannot get its settings."""
+"""Publication of a winner, with variables and a hints file for jobs, or the reason why jobs cannot get its settings."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def hints_file(description: Description, given: Parts, about: Sequence[str]) -> 
 
 
 def variables(description: Description) -> list[str]:
-    """Return the component's variables and conflicts; a job whose user has set any of these gets no settings."""
+    """Return the component's variables, and the variables that conflict with the component.
+
+    A job whose user has set any of these variables gets no settings.
+    """
     named = [name for p in description.parameters if p.via is Via.ENVIRONMENT for name in (p.name, *p.copies)]
     activation = description.activation
     hints = [name for name in (activation.hints, activation.hint_list) if name]

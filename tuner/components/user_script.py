@@ -21,9 +21,10 @@ def with_lines(script: str, parts: Parts) -> str:
     """Return the script with the component's lines inserted at its top; unchanged if there are no lines.
 
     The component's lines are inserted before the first line that is neither empty nor a comment, so that sbatch still
-    reads all directives, and variables and limits apply to the rest of the script. The first line starts the wrapper,
-    which runs the script again as its argument. The commands and checks follow, and then a line that adds the arguments
-    to those of the script. Raise TunerError if the script is not a shell script.
+    reads all directives, and variables and limits that the lines set apply to the rest of the script. If there is a
+    wrapper, the first inserted line starts it with the script as an argument, and the wrapper runs the script again.
+    The commands and checks follow, and then a line that adds the component's arguments to those of the script. Raise
+    TunerError if the script is not a shell script.
     """
     lines = []
     if parts.wrapper:

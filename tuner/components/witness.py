@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LIBRARY = "reprise-witness.so"
-FILE = "witness.jsonl"  # name of the record in a trial's directory
+FILE = "witness.jsonl"  # name of the file in a trial's directory to which the library writes
 READ_LIMIT = 4 * 1024 * 1024  # maximum number of characters to read of FILE
 MCA = "OMPI_MCA_"
 ENVIRONMENT: Mapping[str, str] = {"REPRISE_WITNESS": f"{{directory}}/{FILE}", "ROMIO_PRINT_HINTS": "1"}
