@@ -13,7 +13,8 @@
 // from compilers. Adds nothing if there is no name.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start);
 
-// Remove the names that every program gets from its compiler and its C library. Call this after all names are added.
+// Remove the hashes of the names that every program gets from its compiler and its C library. Call this after all names
+// are added.
 void names_leave_out_common(struct lowest *numbers);
 
 // Add the hashes of all words that have at least four letters and occur in a NUL-terminated text of at least six

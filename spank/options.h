@@ -13,7 +13,8 @@
 // Called with an option value that is not one of OPTION_VALUES.
 typedef void options_refuse(const char *value);
 
-// Register --reprise; call only from slurm_spank_init. Slurm calls `refuse` at most once for each wrong value.
+// Register --reprise; call only from slurm_spank_init. The option's callback calls `refuse` for a wrong value in a
+// user's command.
 void options_register(spank_t spank, options_refuse *refuse);
 
 // Return the mode of this job: that of the option, else that of the environment variable (`twin` is its value, or

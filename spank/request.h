@@ -35,7 +35,8 @@ struct question {
     const struct job *job;
 };
 
-// The outcome of a job. `ended` and `step` are NULL if the job has only started.
+// A report of a job's outcome. `step` is set only in the report of its first step, and `ended` only in that of its end;
+// in the report of its start, both are NULL.
 struct outcome {
     enum verdict verdict;
     const char *decision; // "" if there is none

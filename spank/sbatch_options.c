@@ -17,8 +17,8 @@ enum takes {
     TAKES_UNKNOWN,
 };
 
-// Return whether the only option of a release that begins with `name` takes the next word. TAKES_UNKNOWN if the release
-// has no such option, or several.
+// Return whether, in a release, the option whose name begins with `name` takes the next word. TAKES_UNKNOWN if the
+// release has no such option, or several.
 static enum takes taken_in_release(unsigned char release, const char *name, size_t length)
 {
     enum takes found = TAKES_UNKNOWN;
@@ -112,8 +112,8 @@ static const char *directory_in(const char *word, const char *next)
     return NULL;
 }
 
-// Return whether `next`, which follows an unknown option without `=`, is the option's value: it is one unless it is an
-// option, the `:` of a heterogeneous job, or a script.
+// Return whether `next`, the word after an unknown option without `=`, is the value of that option. This is assumed
+// unless `next` is missing, begins with `-`, is the `:` of a heterogeneous job, or names a script.
 static bool is_value(const char *next, const char *directory, const struct script_lookup *lookup)
 {
     return next && next[0] != '-' && strcmp(next, ":") != 0 && !lookup->is_script(lookup->context, next, directory);

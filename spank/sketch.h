@@ -20,7 +20,8 @@ struct lowest {
     uint64_t beyond; // this number and all higher ones are ignored
 };
 
-// Make an empty set. Returns 0, or -1 if memory is short; lowest_free may be called in both cases.
+// lowest_begin makes an empty set. It returns 0, or -1 if memory is short; lowest_free may be called in both cases.
+// lowest_add adds a number to the set.
 int lowest_begin(struct lowest *lowest);
 void lowest_add(struct lowest *lowest, uint64_t item);
 void lowest_free(struct lowest *lowest);

@@ -18,7 +18,7 @@ int stream_above_standard(int fd);
 enum client_result stream_send(int fd, const unsigned char *header, size_t header_size, const char *body, size_t size,
                                nanoseconds deadline);
 
-// Receive exactly `size` bytes. Returns CLIENT_BROKEN if the peer closes the connection before.
+// Receive exactly `size` bytes. Returns CLIENT_BROKEN if the peer closes the connection earlier.
 enum client_result stream_receive(int fd, char *bytes, size_t size, nanoseconds deadline);
 
 // Send a frame: a header and `size` bytes.
