@@ -245,7 +245,7 @@ _Judged = tuple[TrialState, str, Sample | None]
 
 
 def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
-    """Return the trials of one run, in order of evaluation, with CANCELLED for the trials that the run did not reach.
+    """Return the results of one run's trials, in order of evaluation; those that the run did not reach are CANCELLED.
 
     If a run ends early, the first trial without a sample was in progress, and keeps its state and message. The later
     trials without a sample never started.

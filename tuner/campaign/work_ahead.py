@@ -15,8 +15,8 @@ from reprise.tuner.search import grid_points
 class WorkAhead:
     """Estimate of the remaining time of a campaign.
 
-    `rows` are the campaign's trials so far, including those of an earlier coordinator. The pace is measured from the
-    time `began`, in seconds.
+    `rows` are the campaign's trials so far, including those of an earlier coordinator. The pace counts only the runs
+    that have ended since `began`, a time in seconds.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class WorkAhead:
         self._began = began
 
     def over(self, key: str, rows: Sequence[Trial], more: int) -> None:
-        """Set a problem's remaining trials to `more`: the number of trials in its second session, or 0."""
+        """Set the number of a problem's remaining trials to `more`, which is the number in its second session, or 0."""
         self._expected[key] = ended(rows).get(key, 0) + more
 
     def seconds(self, rows: Sequence[Trial], now: float) -> float | None:

@@ -244,7 +244,8 @@ class ApplicationComponent:
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         """Return a list with the winner's publication; empty if the winner is not better than the default beyond noise.
 
-        If the winner has settings of Open MPI, an additional run must prove that Open MPI applies them.
+        If the component verifies hints and the winner has settings of Open MPI, an additional run must prove that Open
+        MPI applies these settings.
         """
         (comparison,) = comparisons
         found = self.published(comparison, parts(self.description, self.default), run, artifacts)
