@@ -60,12 +60,12 @@ def _a_name_of(names: Collection[str]) -> AfterValidator:
 
 
 def _choices(names: Collection[str]) -> WithJsonSchema:
-    """Return a JSON schema that lists the values of a setting."""
+    """Return a JSON schema that lists the allowed values of a setting."""
     return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 def _of_letters(pattern: str, words: str) -> AfterValidator:
-    """Return a check of a name, with a description of its allowed characters for the error."""
+    """Return a validator that matches a name against `pattern`; `words` describes the allowed characters in errors."""
 
     def check(name: str) -> str:
         if not re.fullmatch(pattern, name):
@@ -260,7 +260,7 @@ class ExecutorSection(Section):
     def sbatch_options(self) -> list[str]:
         """Return the options of sbatch for the campaign's jobs."""
         named = {"partition": self.partition, "account": self.account, "reservation": self.reservation}
-        if self.kind == "allocation":  # for other kinds, each job has the limit of its trial
+        if self.kind == "allocation":  # with other kinds, each job has its own trial's limit
             named["time"] = self.time_limit
         return [f"--{name}={value}" for name, value in named.items() if value] + self.options
 

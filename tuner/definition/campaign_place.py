@@ -80,9 +80,10 @@ def _lock(file: TextIO) -> None:
 
 
 def claim(directory: Path) -> None:
-    """Make a directory in tuner.work, and tuner.work if missing, for the tuning user alone.
+    """Make a directory in tuner.work, and tuner.work if missing, with access for the tuning user only.
 
-    Raise OSError on failure, or TunerError if others could read or change its content.
+    Raise OSError on failure, or TunerError if the directory belongs to another user, or if other users could replace
+    the contents of tuner.work.
     """
     work = directory.parent
     work.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def _close_older(work: Path) -> None:
     """Remove other users' access to directories that an older release made: they contain copies of users' scripts."""
     for one in work.iterdir():
         if OF_CAMPAIGNS.fullmatch(one.name):
-            with contextlib.suppress(OSError, TunerError):  # campaigns do not use another user's directory
+            with contextlib.suppress(OSError, TunerError):  # no campaign uses a directory that another user owns
                 private_files.claim_directory(one)
 
 

@@ -111,11 +111,11 @@ def _runs(history: Sequence[Evaluation]) -> list[tuple[float, bool]]:
 
 
 def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: float = 0.5) -> float:
-    """Return the mean or a quantile of run times; a time marked True is a lower bound (Kaplan and Meier 1958).
+    """Return the mean or a quantile of run times, where True marks a stopped run's time (Kaplan and Meier 1958).
 
-    A stopped run's share of the probability passes to the longer runs; if the longest run of all was stopped, it keeps
-    its share (Efron 1967). If stopped runs were left out or treated as measurements, the estimate, and therefore the
-    next limit, would become smaller and smaller.
+    The time of a stopped run is a lower bound, so its share of the probability passes to the longer runs; if the
+    longest run of all was stopped, that run keeps its share (Efron 1967). If stopped runs were left out or treated as
+    measurements, the estimate, and therefore the next limit, would become smaller and smaller.
     """
     share = 0.5 if estimator == "median" else quantile
     alive, mean = 1.0, 0.0

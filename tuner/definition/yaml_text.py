@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of YAML text, limited to what a person may have written by hand."""
+"""Reader of YAML text that rejects texts whose aliases expand to more values than a person would write by hand."""
 
 from __future__ import annotations
 

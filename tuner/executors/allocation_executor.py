@@ -42,7 +42,7 @@ from reprise.tuner.model.component import TrialOutput, TrialPlan
 
 POLL_S = 0.2
 SAY_EVERY_S, SAY_AFTER_S = 10.0, 1.0
-HOLDER = "holder"  # comment of the job that holds the nodes
+HOLDER = "holder"  # comment (sbatch --comment) of the job that holds the nodes
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known messages of launchers that cannot start a program, with advice on what else there is.
+"""Known messages of launchers that cannot start a program, with advice on the remedy for each.
 
 The messages are those of srun (Slurm 20.11 to 26.05), of shells, and of mpirun (Open MPI 4 with ORTE, 5 and 6 with
 PRRTE).
@@ -18,7 +18,10 @@ USE_MPIRUN, USE_SRUN = CHOOSE.format("mpirun", "mpirun"), CHOOSE.format("srun", 
 
 @dataclass(frozen=True)
 class LaunchFailure:
-    """Failure of a launcher, with a pattern for the line that shows its cause. `{0}` in `advice` is its first group."""
+    """Failure of a launcher: a pattern for the line that shows the cause, and advice on the remedy.
+
+    "{plugin}" as the advice means that of `plugin_advice`, for the plugin that the pattern's first group matches.
+    """
 
     pattern: re.Pattern[str]
     advice: str
@@ -36,7 +39,8 @@ def plugin_advice(plugin: str) -> str:
 
 
 _MISSING = r"\W?: (?:command not found|not found|no such file or directory|cannot be run)"
-# In the order of precedence: srun prints the cause first, and its consequences afterwards.
+# In order of precedence: if an output matches several patterns, the first of them shows the cause. The others match
+# consequences, which srun prints after the cause.
 FAILURES = (
     _failure(r"can ?not load PMIx library", plugin_advice("pmix")),
     _failure(r"invalid MPI type '(?:mpi/)?([\w.-]+)'", "{plugin}"),
@@ -65,7 +69,7 @@ def cause(output: str) -> str:
 
 
 def advice(text: str) -> str:
-    """Return what else there is if a launcher failed with a text; "" if the text shows no such failure."""
+    """Return the advice for the launcher failure that a text shows, or "" if it shows no known failure."""
     for failure in FAILURES:
         if found := failure.pattern.search(text):
             return plugin_advice(found[1]) if failure.advice == "{plugin}" else failure.advice

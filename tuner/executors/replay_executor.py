@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the results of trials at random from a landscape file, without running anything, for experiments and tests.
+"""Draw trial results at random from recorded measurements (a landscape file), for experiments and tests.
 
-A trial's result depends only on the seed and on the trial's directory within the campaign. A campaign therefore gets
-the same results even if it is interrupted and resumed.
+Nothing is run. For a given plan, a trial's result depends only on the seed and on the trial's directory within the
+campaign. A campaign therefore gets the same results even if it is interrupted and resumed.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from reprise.tuner.executors.executor import host_environment
 
 log = logging.getLogger(__name__)
 
-# Time limit of each of Slurm's commands, in seconds. A command may send its message several times, and Slurm's message
-# timeout is 10 s by default.
+# Time limit of each of Slurm's commands, in seconds. It is several times Slurm's message timeout (10 s by default),
+# because a command may send its message several times.
 COMMAND_TIMEOUT_S = 60.0
 # Seconds between tries. Their sum exceeds the time that slurmctld takes to restart.
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -26,7 +26,7 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-# States in which a job's processes are stopped, while its run time continues to grow.
+# States in which a job's processes do not run, although the job's run time continues to grow.
 SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
@@ -56,7 +56,8 @@ LISTED = re.compile(
 CLEARED_S = 120.0  # maximum time in seconds to wait for the end of cancelled jobs
 CANCEL_AGAIN_S = 30.0
 
-# Messages that srun prints if slurmctld does not answer, and that of mpirun, which starts its daemons with srun.
+# Messages in a step's standard error if slurmctld does not answer: those of srun, and the message of mpirun, which
+# starts its daemons with srun.
 UNREACHABLE = re.compile(
     r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
     r"|An ORTE daemon has unexpectedly failed after launch and before)$",

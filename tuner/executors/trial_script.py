@@ -32,7 +32,8 @@ BEFORE = "before.sh"
 MARGIN_S = 60.0  # seconds by which Slurm's time limit exceeds the script's, before Slurm's is rounded up to minutes
 
 DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and directives of burst buffers: #BB, #DW, #SBB, ...
-# Options that no later line can override, and options that create more than one job.
+# Options that the application's script must not have: no later line can override them, or they create more than one
+# job.
 REFUSED = re.compile(r"#SBATCH\s+(?:.*\s)?(--array(?=[=\s]|$)|-a|hetjob\b|packjob\b|--wait(?=\s|$)|-W)")
 
 

@@ -90,9 +90,9 @@ class Sample:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-PROCESSORS = "processors"  # key of a context for the number of processors of a job on each node
+PROCESSORS = "processors"  # context key: the number of a job's processors on each node
 TASKS_PER_NODE = "tasks_per_node"
-MEMORY = "memory"  # key of a context for the MiB that a job may use on each node; 0: all
+MEMORY = "memory"  # context key: the MiB of memory that a job may use on each node; 0: all
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,11 @@ class Comparison:
 class Publication:
     """Contents of a record: environment, conflicts, the artifact if any, and the combined measurements.
 
-    Without an environment there is nothing to set in jobs, so no record is written. `note` says in one line what jobs
-    must provide themselves, or why there is no record. `context` has the conditions under which this record is valid,
-    if they are narrower than the component's whole context; for a combination, it is the whole context except the
-    cluster. `other_artifacts` are further files that the environment names. `component` and `version` are those of a
+    `environment` has the variables to set in jobs; if it is empty, no record is written. `conflicts` are patterns of
+    variables: a job that already sets one of these variables gets no settings. `note` says in one line what jobs must
+    provide themselves, or why there is no record. `context` has the conditions under which this record is valid, if
+    they are narrower than the component's whole context; for a combination, it is the whole context except the cluster.
+    `other_artifacts` are further files that the environment names. `component` and `version` are those of a
     combination's record; if they are empty, the record has those of the campaign. `replaces` are records whose settings
     are included in this one.
     """
@@ -162,7 +163,7 @@ class Published:
 
 
 class Runner(Protocol):
-    """A function that runs a plan to its end on the campaign's executor, e.g. for a proof."""
+    """A function that runs a plan to its end on the campaign's executor, e.g. to prove that settings are in effect."""
 
     def __call__(self, plan: TrialPlan) -> TrialOutput:
         """Run the plan. Raise TunerError if it cannot be run."""
@@ -171,7 +172,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class TrialOutput:
-    """Output of a run: exit status, standard output and standard error, seconds from start to end, and its files.
+    """Output of a run: exit status, standard output and standard error, seconds from start to end, and directory.
 
     The seconds are those of the measured part only, without time in the queue and `TrialPlan.before`.
     """
@@ -204,12 +205,12 @@ class Component(Protocol):
     def read(self, problem: str, output: TrialOutput) -> Sample:
         """Read the objective from a trial's output.
 
-        Raise ObjectiveError if the output does not contain it, and CampaignFailedError if it shows that no trial can
-        succeed.
+        Raise ObjectiveError if the output lacks the objective, and CampaignFailedError if the output shows that no
+        trial can succeed.
         """
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """Compile, prove and publish the results, and return a publication for each record.
+        """Compile and publish the results, prove that they take effect, and return a publication for each record.
 
         The result is empty if nothing beats the default beyond noise.
         """
@@ -252,4 +253,4 @@ class MergingComponent(Component, Protocol):
     def publish_with(
         self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
     ) -> Sequence[Publication]:
-        """Publish the results like `publish`, with the contents of the records in use, `earlier`."""
+        """Publish the results like `publish`, and include the contents of `earlier`, the records in use."""

@@ -68,7 +68,7 @@ class Landscape:
 
     @cached_property
     def means(self) -> Sequence[float]:
-        """Mean of each of `space.points`."""
+        """Mean of each point's samples, in the order of `space.points`."""
         return tuple(fmean(samples) for samples in self.samples)
 
     @cached_property
@@ -87,7 +87,7 @@ class Landscape:
             ) from error
 
     def mean(self, point: Parametrization) -> float:
-        """Return the mean of a point."""
+        """Return the mean of a point's samples."""
         return fmean(self.of(point))
 
     def draw(self, point: Parametrization, rng: np.random.Generator) -> float:
@@ -124,7 +124,8 @@ def load(path: Path) -> Landscape:
 def _to_json(landscape: Landscape) -> dict[str, Any]:
     """Return a landscape as a JSON document.
 
-    If grid points are equivalent, the key `stands_for` has the index in `space.points` of each grid point's equivalent.
+    If grid points are equivalent, the key `stands_for` lists, for each grid point, the index of the point in
+    `space.points` that represents it.
     """
     space = landscape.space
     index = {space.key(point): number for number, point in enumerate(space.points)}

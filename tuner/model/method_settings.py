@@ -30,8 +30,8 @@ def one_of(known: Iterable[str], name: str) -> str:
 def read(models: Mapping[str, type[Section]], what: str, name: str, mapping: Mapping[str, Any]) -> Section:
     """Read the settings of `name` from a file's mapping. Raise SettingsError, with one line, if they are invalid.
 
-    `what` is the kind of `name` in messages: "method" or "policy". An integer is accepted for a float; no other value
-    is converted.
+    `what` says in messages what `name` is: "method" or "policy". An integer is accepted for a float; no other value is
+    converted.
     """
     model = models[one_of(models, name)]
     if mapping and not model.model_fields:

@@ -28,7 +28,8 @@ def claim_directory(path: Path) -> None:
     Raise OSError if that fails, and TunerError if the directory belongs to another user.
     """
     path.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
-    # Check and change the directory through one descriptor, so that nobody can swap it in between; follow no link.
+    # Check and change the directory through one descriptor, so that nobody can replace it after the check. Do not
+    # follow a symbolic link.
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)

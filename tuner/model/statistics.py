@@ -94,7 +94,7 @@ def _logarithms(defaults: Sequence[float], tuned: Sequence[float]) -> tuple[floa
 
 
 def _ranked(samples: Sequence[float]) -> tuple[float, float]:
-    """Return the bounds of the center by Wilcoxon's signed ranks.
+    """Return 95 % confidence bounds on the center of the samples' distribution, by Wilcoxon's signed ranks.
 
     The bounds are two of the sorted means of all pairs of samples, including each sample with itself. The number of
     means that are left out at each end follows from the ranks' exact distribution (Hollander and Wolfe 1999, section

@@ -86,5 +86,5 @@ def objection(names: object) -> str:
 
 
 def _families(leaves: Iterable[str]) -> list[str]:
-    """Return the leaves, with one name for all collectives."""
+    """Return the most specific names (`leaves`), with one name in place of those of all collectives."""
     return list(dict.fromkeys("mpi.collective.KIND" if leaf.startswith("mpi.collective.") else leaf for leaf in leaves))

@@ -36,11 +36,11 @@ class Rows:
         return [row for row in self.rows if row.state in OPEN]
 
     def of(self, role: TrialRole) -> Sequence[Trial]:
-        """Return the trials of a role that ended."""
+        """Return the ended trials that have this role."""
         return [row for row in self.ended if row.role is role]
 
     def waiting(self, role: TrialRole) -> Sequence[Trial]:
-        """Return the planned or running trials of a role."""
+        """Return the planned or running trials that have this role."""
         return [row for row in self.pending if row.role is role]
 
     @cached_property
@@ -55,7 +55,7 @@ def objected(row: Trial) -> bool:
 
 
 def measured(rows: Sequence[Trial]) -> Sequence[Trial]:
-    """Return the complete trials."""
+    """Return the trials that ran to their end without an error (state COMPLETE)."""
     return [row for row in rows if row.state is TrialState.COMPLETE]
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPICH's collectives: a table of algorithms by message size, and the settings of the other MPI of its family."""
+"""Tuning of MPICH's collectives: selection files, which choose algorithms by size, and the proof of their effect."""

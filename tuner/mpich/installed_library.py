@@ -2,8 +2,9 @@
 """The MPICH library that jobs load: its release, its built-in table of algorithms, and the names that it accepts.
 
 A selection file replaces the whole built-in table, and MPICH ends a program whose call finds no algorithm in the file.
-Therefore a file is the library's own table with rules inserted. The table is a text in the library (JSON), and so are
-the names that its reader compares. Both are read from the file, without starting MPI.
+Therefore Reprise writes files that contain the library's own table with rules inserted. The table (JSON) and the names
+of algorithms that the library accepts are stored as texts in the library. Both are read from the library's file,
+without starting MPI.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Tree: TypeAlias = dict[str, Any]
 
 TABLE = re.compile(rb'\{\s*"collective=[^\0]*\}(?=\s*\0)')
 NAME = re.compile(rb"algorithm=(MPIR_[A-Za-z0-9_]+)\0")
-OWN_ALGORITHM = '"algorithm=MPIR_'  # in the table of collectives; the tables of devices name algorithms of their own
+OWN_ALGORITHM = '"algorithm=MPIR_'  # only the table of collectives has it; tables of devices name their own algorithms
 RELEASE = re.compile(r"MPICH Version:\s*(\S+)")
 RELEASE_TIMEOUT_S = 30.0
 # MPI_Get_library_version may be called before MPI_Init. A process of its own loads the library, since the library may
@@ -40,7 +41,7 @@ print(text.value.decode(errors="replace"))
 
 @dataclass(frozen=True)
 class MpichLibrary:
-    """An installed library: `version` such as "4.0.2", the built-in `table`, and the `names` that files may contain."""
+    """An installed library: `version` such as "4.0.2", its built-in `table`, and the `names` of its algorithms."""
 
     version: str
     path: str

@@ -47,11 +47,11 @@ def full_name(collective: str, algorithm: str) -> str:
     return f"MPIR_{collective.capitalize()}_{kind}_{algorithm}"
 
 
-ELEMENT_BYTES = 4  # of the floats that benchmarks reduce
+ELEMENT_BYTES = 4  # size of a float, the type that benchmarks reduce
 
 
 def least_long(ranks: int) -> int:
-    """Return the least bytes of a reduction of floats for which the condition "long" holds."""
+    """Return the minimum size in bytes of a reduction of floats that fulfills the condition "long"."""
     return ELEMENT_BYTES << (ranks.bit_length() - 1)
 
 

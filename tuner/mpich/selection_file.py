@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writer of selection files: MPICH's built-in table with rules for one number of ranks.
+"""Writer of selection files, which contain MPICH's built-in table and rules for communicators of one size.
 
-MPICH reads a file without mercy: it ends a program for an unknown key or name, for a call that finds no algorithm, and
-for a file that is missing. So a rule is inserted below conditions that the built-in table of this library uses, and
-every path through the file ends in an algorithm.
+MPICH ends a program if the file is missing or has an unknown key or name, or if a call finds no algorithm in the file.
+A rule is therefore inserted below conditions that the built-in table of the installed library uses, and every path
+through the file ends in an algorithm.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reprise.tuner.mpich.installed_library import MpichLibrary, Tree
 from reprise.tuner.mpich.mpich_catalogue import CATALOGUE, full_name, serves
 
 INT_MAX = 2**31 - 1  # MPICH reads a bound as a C int
-PAGE = 4096  # bytes; larger pages are multiples
+PAGE = 4096  # smallest page size in bytes; larger page sizes are multiples of it
 # Conditions of algorithms: the key that must hold, and the key of the opposite.
 YES_NO = {
     "commutative": ("is_commutative=yes", "is_commutative=no"),
@@ -28,7 +28,7 @@ YES_NO = {
 
 @dataclass(frozen=True)
 class Rule:
-    """Choice for calls from `size` bytes on, as MPICH compares them, up to the next rule.
+    """Choice of an algorithm for calls whose size, as MPICH compares it, is at least `size` bytes, up to the next rule.
 
     `algorithm` is "" for the built-in choice.
     """
@@ -103,7 +103,7 @@ def _check(library: MpichLibrary, collective: str, rules: Sequence[Rule], ranks:
 
 
 def _by_size(collective: str, rules: Sequence[Rule], built_in: Tree) -> Tree:
-    """Return an object with a range of sizes for each rule."""
+    """Return a JSON object that maps each rule's range of sizes to the rule's choice."""
     found: Tree = {}
     for step, following in pairwise([*from_zero(rules), None]):
         assert step is not None  # noqa: S101

@@ -2,10 +2,11 @@
 """Proof that a selection file is in effect on the machine, by launches that show which rule decides each call.
 
 MPICH does not say which algorithm it chose, and does not use the file for calls that a device handles by itself. But it
-ends the program if the file chooses an algorithm of another collective for a call. So the algorithms of a collective
-are replaced by such a foreign one. If only one rule is left, the program survives exactly if this rule decides the call
-(or if the file is not used). If none is left, the program survives only if the file is not used. Both together prove
-that the rule decides. Since a call that fails ends its launch, each call has a launch of its own.
+ends the program if the file chooses an algorithm of another collective for a call. The proof uses this: it replaces the
+algorithms of the call's collective by such a foreign one. If all are replaced except that of one rule, the program
+survives exactly if this rule decides the call (or if the file is not used). If all are replaced, the program survives
+only if the file is not used. Both launches together prove that the rule decides. Since a call that fails ends its
+launch, each call has a launch of its own.
 
 The variants are written to the directory of published files, so a node that cannot read that directory is detected,
 too.
@@ -28,10 +29,11 @@ from reprise.tuner.mpich.selection_reader import Call
 
 SUFFIX = ".json"
 SMALL_RANKS = 2  # size of the smaller communicator that the file must not affect
-FOREIGN = {True: "MPIR_Bcast_intra_binomial", False: "MPIR_Barrier_intra_dissemination"}  # for barrier, for the others
-STEP = 4  # bytes of an element of a reduction; all probed sizes are multiples
+# Algorithm of another collective, for barrier (True) and for all other collectives (False).
+FOREIGN = {True: "MPIR_Bcast_intra_binomial", False: "MPIR_Barrier_intra_dissemination"}
+STEP = 4  # bytes of an element of a reduction; all probed sizes are multiples of it
 MPI_SUCCESS = 0
-ATTEMPTS = 3  # a launcher that ends a program may lose its last lines
+ATTEMPTS = 3  # maximum launches: when a program is ended, its last lines may be lost
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _foreign_rule(name: str, rule: Rule) -> Rule:
 
 
 def _foreign(tree: Tree, name: str) -> Tree:
-    """Return a table in which each algorithm is one of another collective."""
+    """Return a copy of a table in which each algorithm is replaced by one of another collective."""
     if any(key.startswith(("algorithm=", "composition=")) for key in tree):
         return {f"algorithm={FOREIGN[name == 'barrier']}": {}}
     return {key: _foreign(value, name) for key, value in tree.items()}
@@ -104,7 +106,7 @@ class _Probe:
     def __init__(self, plan: TrialPlan, run: Runner, directory: Path, ranks: int) -> None:
         self.launches = 0
         self._plan, self._run, self._directory = plan, run, directory
-        self._sentinel = Call("gather", STEP, ranks)  # no file decides it; it shows that MPI started
+        self._sentinel = Call("gather", STEP, ranks)  # no rule decides this call; its success shows that MPI started
 
     def survives(self, table: Tree, calls: Sequence[Call], otherwise: str) -> None:
         """Raise TunerError unless all calls return success and the program ends without an error."""

@@ -216,7 +216,7 @@ class Posterior:
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)))
 
     def with_run(self, point: int) -> Posterior:
-        """Return the posterior after one more run of the point with index `point`, whose value is still unknown."""
+        """Return the posterior after one more run, with a still unknown value, of the point with index `point`."""
         column = self.covariance[:, point]
         total = self.covariance[point, point] + self.noise
         moved = np.outer(column, column) / (total or 1.0)  # avoids 0 / 0 if the value is certain

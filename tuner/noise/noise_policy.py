@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of all noise policies, which choose points to measure again from the measurements so far."""
+"""Interface of all noise policies, which use the measurements so far to choose points to measure again."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space:
 
 
 def contenders(known: Iterable[Observation]) -> list[Observation]:
-    """Return the points that may win: sound points with two samples or, if no point has two, sound points with one."""
+    """Return the points that may win: sound points with several samples or, if there are none, all sound points."""
     able = [observation for observation in known if sound(observation)]
     return [observation for observation in able if len(observation.values) > 1] or able
 

@@ -2,11 +2,11 @@
 """The default policy, which models the noise and measures the candidates for the best point again.
 
 The search measures new points until only a certain share of the budget is left. That share is reserved for the leaders,
-the points that may be the best. In it, the point with the lowest posterior mean races against the point that may still
-be better. This is the identification of the best arm by confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with
-bounds from the model. The less certain of the two points runs next, so the runs of each point are spread over time. A
-point that has fallen behind gets no more runs. If no other point may still be better, the search measures a new point
-instead.
+the points that may be the best. In this phase, the point with the lowest posterior mean races against the point that
+may still be better. This is the identification of the best arm by confidence bounds (LUCB, Kalyanakrishnan et al.
+2012), with bounds from the model. The less certain of the two points runs next, so the runs of each point are spread
+over time. A point that has fallen behind gets no more runs. If no other point may still be better, the search measures
+a new point instead.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Racing:
         return points[leader if reach[leader] >= reach[rival] else rival].point
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
-        """Return the point with the lowest posterior mean among those with two samples.
+        """Return the point with the lowest posterior mean among those with at least two samples.
 
         With few points, or if no point was run again, the point with the lowest mean wins.
         """

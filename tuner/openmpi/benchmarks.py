@@ -151,8 +151,8 @@ class Own:
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
         """Return the samples of a call.
 
-        A run measures all its calls in each of several passes. If the run ended during this call in the second pass or
-        later, return no sample, since a setting that hangs occasionally must not win.
+        A run measures all its calls in each of several passes. If the run ended early, during this call in the second
+        pass or later, return no sample, since a setting that hangs occasionally must not win.
         """
         found: list[Sample] = []
         lines = list(_objects(stdout))
