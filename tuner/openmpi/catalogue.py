@@ -73,8 +73,8 @@ class Collective:
 
 
 # If an algorithm ignores a parameter, a campaign merges the points that differ only in that parameter. If releases
-# could differ, the parameter is assumed to be used. If that is wrong, a campaign makes unnecessary runs but misses no
-# setting.
+# could differ in whether an algorithm ignores the parameter, the algorithm is assumed to use it. If that is wrong, a
+# campaign makes unnecessary runs but misses no setting.
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(),
     "allgatherv": Collective(one_rule=True),

@@ -166,7 +166,7 @@ class CollectivesComponent:
     def publish_with(
         self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
     ) -> Sequence[Publication]:
-        """Return a publication with a rules file for each layout that has winners to publish.
+        """Return, for each layout that has winners to publish, a publication with a rules file.
 
         Layouts need separate files, since communicators with equal numbers of ranks may be spread differently over the
         nodes. Each file includes the rules that jobs of its layout already get.
@@ -318,7 +318,7 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """Return the cell with its benchmark run, and with the model that its collective's sizes and layouts share."""
+        """Return the cell with a problem that shares the benchmark run `run`, and a model with its collective's problems."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)

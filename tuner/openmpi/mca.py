@@ -17,7 +17,7 @@ _CHOICE = re.compile(r"value:(-?\d+):(.*)")
 _INTEGERS = frozenset({"int", "unsigned_int", "unsigned_long", "unsigned_long_long", "size_t", "uint64_t"})
 # Parameters that do not affect speed or are set elsewhere: verbosity, priorities, and read-only counts.
 _UNTOUCHED = re.compile(r"_(verbose|verbosity|priority|algorithm_count)$")
-AROUND = 3  # how many times the current value is doubled and halved to get values to try, if the build lists no choices
+AROUND = 3  # number of doublings, and of halvings, of the current value that are tried if the build lists no choices
 INT_MAX = 2**31 - 1
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delivery of rules files to a site's jobs: the files, their form, and the environment variables that enable them.
 
-Where `han` outranks `tuned`, as from 5.0 on, a second file makes `han` pass the calls that have a rule to `tuned`.
+Where `han` outranks `tuned`, as from 5.0 on, a second file makes `han` pass to `tuned` the calls that have a rule.
 """
 
 from __future__ import annotations

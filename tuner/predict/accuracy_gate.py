@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision whether a model is accurate enough for predictions, and for which configurations it makes them."""
+"""Decision whether a model is accurate enough for predictions, and for which configurations it may be used."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient boosting of rates over configurations and settings, and its accuracy for unseen configurations.
+"""Model that predicts rates from configurations and settings by gradient boosting, and a measure of its accuracy.
 
-The target is the logarithm of the rate (volume per second), because relative errors matter and sizes differ by orders
-of magnitude. Errors are reported for the rate itself. For cross-validation, whole configurations are held out, not
-single trials: trials of one configuration are similar, so a split by trials, as in Agarwal et al. 2019, would only show
-how well the model remembers.
+The accuracy is that for configurations without training data. The target is the logarithm of the rate (volume per
+second), because relative errors matter and sizes differ by orders of magnitude. Errors are reported for the rate
+itself. For cross-validation, whole configurations are held out, not single trials: trials of one configuration are
+similar, so a split by trials, as in Agarwal et al. 2019, would only show how well the model remembers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Quality:
     """Accuracy for held-out configurations; None if there are too few configurations.
 
     `mdape`: median of |predicted - measured| / measured of the rate, in percent. `r2`: coefficient of determination (at
-    most 1; negative if the mean would predict better).
+    most 1; negative if the measurements' mean would predict better).
     """
 
     mdape: float | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose a setting for a size that was never run, given a campaign file, and define a campaign to verify the choice."""
+"""Choose a setting for a campaign's configuration, which was never run, and define a campaign that verifies it."""
 
 from __future__ import annotations
 

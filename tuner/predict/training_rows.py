@@ -40,7 +40,7 @@ class Row:
 
 
 def collect(database: TunerDatabase, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
-    """Return the family's newest campaign, and all complete trials of its campaigns that have times of parts.
+    """Return the family's newest campaign, and its campaigns' completed trials for which times of parts are known.
 
     Only campaigns with the component and version of the newest campaign count. The campaign is None if the family has
     no campaign.

@@ -62,7 +62,7 @@ def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, st
 
 
 def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str]) -> dict[str, float]:
-    """Return the nanoseconds spent in MPI, without waiting for other ranks, by name of the profile's share."""
+    """Return the nanoseconds spent in MPI, without waiting for other ranks, by name of a share of the profile."""
     spent: dict[str, float] = defaultdict(float)
     if one.mpi is None:
         return spent
@@ -79,7 +79,7 @@ def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str
 
 
 def _storage(one: ProcessReport) -> dict[str, float]:
-    """Return the nanoseconds spent in file I/O, without calls made by MPI-IO, by name of the profile's share."""
+    """Return the nanoseconds spent in file I/O, without calls made by MPI-IO, by name of a share of the profile."""
     spent: dict[str, float] = defaultdict(float)
     for calls in one.files:
         if not calls.mpi:

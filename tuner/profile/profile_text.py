@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format a profile and its verdicts as text."""
+"""Format a profile, and the verdicts on which components are worth trying, as text."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Threads(_Value):
 
 
 class Memory(_Value):
-    """Page faults and peak memory of the slowest rank."""
+    """Page faults, peak memory and involuntary context switches of the slowest rank."""
 
     minor_faults: int
     major_faults: int
@@ -135,7 +135,7 @@ class Profile(_Value):
     slowest rank waited for other ranks. `waiting_calls`: number of calls, by kind, for which waiting was measured; if
     there are no such calls, all communication counts as transfer. `tasks`: largest number of tasks that srun started in
     one step; 0 without steps. `most_on_node`: largest number of ranks on one node in a run with all `ranks`. `tasks`
-    and `most_on_node` are None in a profile of an earlier release.
+    and `most_on_node` are None in a profile that an earlier release of Reprise made.
     """
 
     version: Literal[1] = 1
@@ -161,7 +161,7 @@ class Profile(_Value):
     remarks: Sequence[str]
 
     def share(self, name: str) -> float:
-        """Return the sum of the shares of `name` and of all names below it."""
+        """Return the sum of the shares of `name` and of all more specific names, which begin with `name` and a dot."""
         return sum(value for one, value in self.shares.items() if touched_names.touches(name, one))
 
     @property

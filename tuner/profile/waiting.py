@@ -36,7 +36,7 @@ Call = tuple[int, Sampled]  # index of the report, and the call with its times c
 
 @dataclass(frozen=True)
 class Waiting:
-    """Time that one rank waited for other ranks, by kind of collective; the key "p2p" is for messages.
+    """Waiting of one rank for other ranks, by kind of collective; the key "p2p" is for messages.
 
     `shares`: share of the calls' time in which the rank waited. `calls`: number of calls for which waiting was
     measured.

@@ -98,7 +98,7 @@ def explain(reading: Reading, call: Call) -> Explanation:
 
 
 def grouped(explanations: Sequence[Explanation]) -> list[tuple[list[str], Explanation]]:
-    """Group releases whose decisions and reasons are equal, and return each group's names and shared explanation."""
+    """Group releases with equal decisions and reasons; return each group's releases and their common explanation."""
     groups: list[tuple[list[str], Explanation]] = []
     for one in explanations:
         same = next((releases for releases, other in groups if _equal(one, other)), None)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file with which `han` passes those calls to `tuned` that have a rule, and keeps all other calls.
+"""Rules file for `han`, with which `han` passes to `tuned` the calls that have a rule, and keeps all other calls.
 
-From 5.0 on, `han` outranks `tuned` on communicators that span nodes. Lowering its priority would give every call of the
-job to `tuned`, including collectives and sizes that no campaign measured. This file gives `tuned` only the measured
-calls: for each collective that `han` implements, it selects the component by the communicator and the message size.
+From 5.0 on, `han` outranks `tuned` on communicators that span nodes. Lowering the priority of `han` would give every
+call of the job to `tuned`, including collectives and sizes that no campaign measured. This file gives `tuned` only the
+measured calls: for each collective that `han` implements, it selects the component by the communicator and the message
+size.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ EVERY_SIZE = [HanRow(0, KEEPS)]
 
 
 def delegate(rules: Rules, collectives: Collection[str]) -> HanRules:
-    """Return the rules of `han` that pass the calls that `rules` decide to `tuned`.
+    """Return rules for `han` that pass to `tuned` the calls that `rules` decide.
 
     `collectives` are those that `han` implements and selects a component for; the result is empty if `rules` decide
-    none of them. The communicators of `rules` are of single sizes, as `compile_rules` returns them.
+    none of them. Each of `rules` must be for communicators of a single size, as those that `compile_rules` returns are.
     """
     found: dict[tuple[str, str], Sequence[HanEntry]] = {}
     for name, comms in rules.items():
@@ -41,7 +42,8 @@ def delegate(rules: Rules, collectives: Collection[str]) -> HanRules:
 def _rows(name: str, comm: CommRule, ranks: int) -> Sequence[HanRow]:
     """Return the component for each range of sizes; `han` compares one rank's bytes, unlike `tuned`.
 
-    A rule of `tuned` begins at a multiple of what one byte of one rank counts, so the division is exact.
+    For `tuned`, one byte of one rank counts as `unit` bytes. Rules for `tuned` begin at multiples of `unit`, so the
+    division is exact.
     """
     unit = max(compared_bytes(name, 1, ranks), 1)
     steps: dict[int, str] = {0: KEEPS}

@@ -105,8 +105,8 @@ def series_of(release: str) -> str:
 def assumption(release: str) -> str:
     """Return what is assumed about how a release reads files, as one line; empty if its series is known.
 
-    The newest family has no last release, so it also stands for series that did not exist when it was described. Raise
-    TunerError if the release is unknown.
+    The newest family has no last release, so it also includes later series, which did not exist when it was described.
+    Raise TunerError if the release is unknown.
     """
     family = family_of(release)
     if series_of(release) == family.series:

@@ -41,7 +41,7 @@ BUILT_IN = Choice(0)
 
 @dataclass(frozen=True, slots=True)
 class SizeRule:
-    """The choice for messages of `low` to `high` bytes; `where` names the rule's place in the file, for messages.
+    """The choice for messages of `low` to `high` bytes; `where` is the rule's place in the file, to be shown to users.
 
     An algorithm of -1 means that the release does not have an algorithm of the given name; such a rule matches nothing.
     """
@@ -137,7 +137,7 @@ def _communicators(comms: Sequence[CommRule]) -> Iterator[tuple[int, int]]:
     The number of ranks is at least the number of nodes.
     """
     all_nodes = {max(edge, 1) for edge in _edges(comm.nodes for comm in comms)}
-    # A communicator of one rank uses no rules, so communicators of two ranks are always included.
+    # The smallest communicator of a region may have one rank, which uses no rules, so one of two ranks is always added.
     all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}
     if any(comm.spread != "any" for comm in comms):
         all_nodes |= {1, 2} | all_ranks

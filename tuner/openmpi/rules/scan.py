@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 LONG_MAX = 2**63 - 1
 SIZE_T_MAX = 2**64 - 1
 LONG_DIGITS = 19  # every number with fewer digits fits into a long
-MOST_DIGITS = 25  # more digits than any 64-bit number has; Python refuses to convert numbers with thousands of digits
+MOST_DIGITS = 25  # maximum digits to convert; 64-bit numbers have fewer, and Python rejects thousands of digits
 ZERO = ord("0")
 WORD_MAX = 32  # in bytes; a longer word is read as several words
 

@@ -47,7 +47,8 @@ def show(data: bytes, families: Sequence[Family], collective: str | None = None)
 def check(data: bytes, families: Sequence[Family], assumed: Mapping[str, str] = MappingProxyType({})) -> Shown:
     """Report whether each release reads a file or drops it, with all findings about the file.
 
-    `assumed`: a note for each family that stands for a release that it was not compared with (`releases.assumption`).
+    `assumed`: notes by family, each on a release that is only assumed to read files as that family does
+    (`releases.assumption`).
     """
     readings = [read(data, family) for family in families]
     notes = [Finding("note", [name], words) for name, words in assumed.items()]
@@ -135,7 +136,7 @@ def explain_han(data: bytes, families: Sequence[Family], call: Call) -> Shown:
 def _han_readings(
     data: bytes, families: Sequence[Family]
 ) -> Iterator[tuple[list[str], han_file.HanRules | None, str | None, str]]:
-    """Yield (releases, rules, reason for dropping, series).
+    """Yield (releases, rules, reason why they drop the file, series).
 
     4.1 reads the file in one way, and all later releases in another, with the algorithms of their series. Series that
     read the file equally are yielded together, with the first one's name.

@@ -50,8 +50,8 @@ _READERS: Mapping[Form, Sequence[Family]] = {
 def form_for(families: Sequence[Family]) -> Form:
     """Return the form for a file that jobs with any of these releases may get.
 
-    JSON is never chosen: it cannot be proved (`rules_proof`), and 6, the only release that reads it, also reads the
-    portable form. Raise TunerError if no form has the same meaning for all of the releases.
+    JSON is never chosen: a file in JSON cannot be proved to be in effect (`rules_proof`), and 6, the only release that
+    reads JSON, also reads the portable form. Raise TunerError if no form has the same meaning for all of the releases.
     """
     for form in (Form.CLASSIC, Form.PORTABLE, Form.NODES):
         if all(family in form.families for family in families):

@@ -196,7 +196,7 @@ static double less(double one, double other)
     return one < other ? one : other;
 }
 
-// Time a few calls. All ranks get the same result, the times of the slowest rank.
+// Time a few calls. Returns the times of the slowest rank, on all ranks.
 static struct quickest try_calls(struct collective *c, double most_s)
 {
     double least[2] = {SECONDS_MAX, SECONDS_MAX};

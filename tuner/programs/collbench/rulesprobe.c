@@ -89,8 +89,8 @@ static int agreed(int rank, int ranks, int code)
     return agreed;
 }
 
-// Wait on all `ranks` ranks until rank 0 has printed its result. The next call may end the program, with MPICH even on
-// a rank that does not wait for rank 0 in this call.
+// Wait on all `ranks` ranks until rank 0 has printed its result, because the next call may end the program. With MPICH,
+// even a rank that does not wait for rank 0 in that call may end it.
 static void wait_until_printed(int rank, int ranks)
 {
     int printed = 1;

@@ -51,7 +51,8 @@ static struct mix_step *new_step(struct mix_reader *r)
 {
     struct mix *mix = r->mix;
 
-    // The array's capacity is a power of two, so the array is full if the count is 0 or a power of two.
+    // The array is enlarged only when it is full, and then to the next power of two. It is therefore full if and only
+    // if the count is 0 or a power of two.
     if ((mix->step_count & (mix->step_count - 1)) == 0) {
         size_t places = mix->step_count ? 2 * (size_t)mix->step_count : 1;
         struct mix_step *more = reallocarray(mix->steps, places, sizeof(*more));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mix is the recorded communication of an application. This is the part that one rank replays.
+// A mix is the recorded communication of an application. `struct mix` has the part of it that one rank replays.
 // docs/reference/mix-file.md describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
