@@ -143,12 +143,12 @@ class SearchSection(Section):
         return self
 
     def new(self, space: Space, seed: int, first: Sequence[Parametrization] = (), *, designed: bool = True) -> Search:
-        """Return a new search with these settings. It begins with `first`, then the initial design if `designed`."""
+        """Return a new search with these settings. It tries `first`, then the initial design if `designed`."""
         settings = search.settings_of(self.method, self.settings)
         return search.build(self.method, space, seed, self.initial if designed else 0, self.design, first, settings)
 
     def reached(self, progress: Progress) -> str:
-        """Return the reason to stop, in one line; "" while the search should continue."""
+        """Return, in one line, the reason why the search should end; "" if it should continue."""
         why = self.stop_rule().reached(progress.values)
         return why or (rules_of(self.stop).reached(progress) if self.stop else "")
 

@@ -51,8 +51,8 @@ def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]
 
     A session may favor one setting in all its pairs, because of the nodes of its ranks or because of other jobs. No
     interval computed from these pairs can show this. The gain is computed from the mean over the sessions. Its bounds
-    enclose the bounds of every session, extended on either side by the difference between the sessions' gains. For one
-    session, the result is that of `paired_gain`.
+    enclose the bounds of every session, extended on either side by the largest difference between sessions' gains. For
+    one session, the result is that of `paired_gain`.
     """
     means, lows, highs = zip(*(_logarithms(*session) for session in sessions), strict=True)
     apart = max(means) - min(means)
@@ -64,9 +64,9 @@ def gain_of_jobs(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
 
     The runs of a session are independent, since they share neither an allocation of nodes nor a start. All pairs are
     therefore pooled, with m the mean of the ln(tuned_i / default_i). The bounds are m -+ sqrt(h^2 + a^2 + d^2): h is
-    the distance to the bounds of `paired_gain` for the pooled pairs, a is the difference between the sessions' means,
-    and d = 1.96 `DRIFT` / sqrt(sessions). A single session has the bounds of `paired_gain`, which also documents the
-    errors raised.
+    the distance to the bounds of `paired_gain` for the pooled pairs, a is the largest difference between sessions'
+    means, and d = 1.96 `DRIFT` / sqrt(sessions). A single session has the bounds of `paired_gain`, which also documents
+    the errors raised.
     """
     if len(sessions) == 1:
         return paired_gain(*sessions[0])

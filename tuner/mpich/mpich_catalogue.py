@@ -15,9 +15,9 @@ NONBLOCKING = "nb"  # the algorithm that calls the nonblocking collective and wa
 class Collective:
     """Properties of a collective that selection files can tune.
 
-    `size` is "part", "whole", "parts" or "none", and `key` the file's word for it; see mpich_algorithms.toml.
-    `algorithms` maps the name of each algorithm to its conditions. `not_in_place`: the file may decide only calls whose
-    send buffer is not MPI_IN_PLACE.
+    `size` is the quantity that MPICH compares ("part", "whole", "parts" or "none"), and `key` is the word for this
+    quantity in selection files; see mpich_algorithms.toml. `algorithms` maps the name of each algorithm to its
+    conditions. `not_in_place`: the file may decide only calls whose send buffer is not MPI_IN_PLACE.
     """
 
     size: str

@@ -318,7 +318,7 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """Return the cell with a problem that shares the benchmark run `run`, and a model with its collective's problems."""
+        """Return the cell with a problem that shares the benchmark run `run`, and a model of its collective."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profile an application in one run with the witness loaded, and estimate the possible gain of each component."""
+"""Profile an application in one run that loads reprise-witness.so, and estimate the possible gain of each component."""

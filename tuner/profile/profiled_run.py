@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run an application's unchanged batch script once with the witness loaded, and make a profile of the run."""
+"""Run an application's unchanged batch script once with the witness (reprise-witness.so) loaded, and make a profile."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-// Largest buffer of one rank, in bytes. With larger buffers, a benchmark measures the pager more than the network. The
-// limit also keeps the counts in MPI calls below INT_MAX.
+// Largest buffer of one rank, in bytes. With larger buffers, a benchmark measures memory paging more than the network.
+// The limit also keeps the counts in MPI calls below INT_MAX.
 #define COLLECTIVE_BUFFER_MAX ((size_t)1 << 30)
 
 // A collective on one communicator, with one rank's buffers for one message size. The root is rank 0.
