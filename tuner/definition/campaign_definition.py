@@ -153,7 +153,7 @@ class SearchSection(Section):
         return why or (rules_of(self.stop).reached(progress) if self.stop else "")
 
     def stop_rule(self) -> StopRule:
-        """Return the rule that ends the search; only the budget ends an exhaustive search."""
+        """Return the rule given by `budget`, `window` and `improvement`; an exhaustive search uses only the budget."""
         window = 0 if self.method == "exhaustive" else self.window
         return StopRule(self.initial, self.budget, window, self.improvement)
 
