@@ -18,14 +18,15 @@
 #endif
 
 #ifdef OLDEST
-// Functions that were in libdl and libpthread before glibc 2.34.
+// Functions that glibc 2.34 moved from libdl and libpthread to libc, where they have new versions.
 __asm__(".symver dladdr, dladdr@" OLDEST);
 __asm__(".symver dlclose, dlclose@" OLDEST);
 __asm__(".symver dlopen, dlopen@" OLDEST);
 __asm__(".symver dlsym, dlsym@" OLDEST);
 __asm__(".symver pthread_key_create, pthread_key_create@" OLDEST);
 __asm__(".symver pthread_setspecific, pthread_setspecific@" OLDEST);
-// The headers of glibc 2.38 and later rename strtoull and sscanf.
+// The headers of glibc 2.38 and later replace calls of strtoull and sscanf by calls of new functions, which older
+// releases lack. These lines bind the calls to the old functions.
 __asm__(".symver __isoc23_strtoull, strtoull@" OLDEST);
 __asm__(".symver __isoc23_sscanf, __isoc99_sscanf@" OLDEST_SSCANF);
 #endif

@@ -4,8 +4,9 @@
 This package contains all of the project's SQL, and imports no other part of the project except `reprise.errors`.
 """
 
-# Imported as `database`, from the current directory or PYTHONPATH. Importing `reprise.database` later would load a
-# second copy of the package, whose exceptions and classes differ from the first copy's.
+# Python also finds this package as `database` if its parent directory is the current one or in PYTHONPATH. Importing
+# `reprise.database` later would then load a second copy of the package, whose exceptions and classes differ from the
+# first copy's.
 if __name__ != "reprise.database":
     raise ImportError("this is reprise.database: import it by that name")
 

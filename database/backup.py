@@ -59,7 +59,7 @@ def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         yield temporary
-        # SQLite's files that belonged to the replaced file
+        # remove the files that SQLite kept for the replaced database
         for part in (_log_of(target), target.with_name(f"{target.name}-shm")):
             part.unlink(missing_ok=True)
 
@@ -147,7 +147,7 @@ def _refuse_in_use(path: Path, now: float) -> None:
             run = database.service_run_at(now)
             campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
-        return  # an unreadable database is not refused, because users restore backups to repair it
+        return  # an unreadable database may be replaced: that is what a backup is for
     if run and run.stopped_at is None:
         raise BusyError(
             f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop the daemon, or use --force "
@@ -172,9 +172,9 @@ def _holds(log: Path) -> bool:
 
 
 def _kept(path: Path, now: float) -> Path | None:
-    """Rename the database at `path`, after adding the changes in its write-ahead log.
+    """Keep the database at `path` under a second name, after adding the changes in its write-ahead log.
 
-    Return the new path, or None if there was no database.
+    Return the second path, or None if there was no database.
 
     The log is not left behind, because SQLite would apply it to the new database.
     """
@@ -206,7 +206,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        if os.geteuid() == 0:  # root gives the file to the owner of the old file, else of the directory
+        if os.geteuid() == 0:  # the file gets the owner of the old file or, without an old file, of the directory
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(descriptor, mode)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for blocks of similar jobs, some with a record's settings and some without, and for their results."""
+"""Queries for the results of blocks of similar jobs, of which some ran with a record's settings and some without."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _compared(row: sqlite3.Row) -> Compared:
 
 
 class Comparisons(Store):
-    """Searches for the jobs in blocks; the jobs' run times show the gain of a record in production."""
+    """Methods that find the jobs in blocks; the jobs' run times show the gain of a record in production."""
 
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
@@ -101,7 +101,7 @@ class Comparisons(Store):
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """Return one user's `most` latest jobs in a record's blocks, and counts of all such jobs and earlier blocks."""
+        """Return one user's `most` latest jobs in a record's blocks, and count all such jobs and the earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]
@@ -109,7 +109,7 @@ class Comparisons(Store):
         return LatelyCompared(latest, jobs, blocks - len({one.block for one in latest}))
 
     def users_measured(self, record_id: int, blocks: int, *, since: float = 0.0) -> int:
-        """Return the number of users who have at least `blocks` blocks of this record in which all jobs have ended."""
+        """Return the number of users who have at least `blocks` measured blocks of this record (see MEASURED_SQL)."""
         rows = self._read(MEASURED_SQL, {"record": record_id, "blocks": blocks, "since": since})
         return int(rows[0][0])
 

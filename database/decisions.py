@@ -19,7 +19,7 @@ TOLD_AT = "told_at"
 
 
 class Decisions(Store):
-    """The stored decisions, with methods to add, find and complete decisions."""
+    """The stored decisions, with methods to add and find decisions, and to store what their jobs report later."""
 
     def add_decision(self, decision: Decision) -> None:
         """Add a decision; its id must be new."""
@@ -31,7 +31,7 @@ class Decisions(Store):
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
-        """Return the ids of decisions at the submission of a user's jobs, oldest first, if no job has reported the id.
+        """Return the ids, oldest first, of decisions made at the submission of a user's jobs that no job has reported.
 
         Only decisions from `since` (inclusive) to `until` (exclusive) are returned, in Unix seconds.
         """
@@ -42,7 +42,7 @@ class Decisions(Store):
         return [row[0] for row in self._read(sql, {"user": user, "since": since, "until": until})]
 
     def clusters_of_job(self, job_id: int) -> Sequence[str]:
-        """Return the names of the clusters that have a decision about, or an outcome of, a job with this id, sorted."""
+        """Return the sorted names of the clusters for which a decision or outcome of a job with this id is stored."""
         rows = self._read(
             "SELECT cluster FROM decision WHERE job_id = :job UNION SELECT cluster FROM outcome WHERE job_id = :job"
             " ORDER BY cluster",
@@ -109,7 +109,7 @@ class Decisions(Store):
                 )
 
     def told_programs(self, uid: int, since: float, latest: int) -> Sequence[Mapping[str, Any]]:
-        """Return the metadata of a user's decisions whose jobs reported their program's identity at `since` or later.
+        """Return the metadata of a user's decisions since `since` whose jobs have reported their program's identity.
 
         The decisions are ordered by the time of the report, oldest first.
 

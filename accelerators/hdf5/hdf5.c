@@ -28,7 +28,7 @@ typedef unsigned long long hsize_t;
 #define FIRST_MINOR 10 // HDF5 1.10, the first release whose identifiers have 64 bits
 #define BYTES_MAX (1ULL << 40)
 
-// The values in a new property list. A different value shows that the program has set it.
+// HDF5's defaults, which every new property list has. If a list has a different value, the program has set it.
 #define ALIGNMENT_DEFAULT 1
 #define META_BLOCK_DEFAULT 2048
 #define SIEVE_BUFFER_DEFAULT 65536

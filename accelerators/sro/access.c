@@ -31,8 +31,8 @@ static bool is_current(const struct file *file, uint32_t watched)
     return LOAD(file->generation) == watched >> PLACE_BITS;
 }
 
-// True if the access must be timed: if its piece is absent, its position is unknown or the descriptor dozes, and
-// otherwise for one in SAMPLE_CALLS accesses.
+// Return whether the access must be timed. An access is always timed if its piece is absent, if its position is unknown
+// or if the descriptor dozes (see DOZE_AFTER). One in SAMPLE_CALLS of the other accesses is timed.
 static bool is_timed(const struct access *access, const struct file *file)
 {
     return access->dozing || access->offset < 0 || LOAD(access->descriptor->calls) % SAMPLE_CALLS == 0 ||
@@ -58,7 +58,7 @@ void access_begin(struct access *access, int fd, int64_t offset)
     if (access->current && !access->dozing && !(mask && LOAD(descriptor->calls) % BURST_READS == 0)) {
         access->offset = LOAD(descriptor->position);
     }
-    // The kernel reads ahead if an access begins where the previous one ended.
+    // An access that begins where the previous one ended is not timed, because the kernel's read-ahead covers it.
     if (access->offset != LOAD(descriptor->end) && is_timed(access, state_file(state, watched))) {
         access->begun_ns = now_ns();
     }
@@ -82,7 +82,7 @@ bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 
 void access_end_fread(struct access *access, const FILE *stream)
 {
-    // Pass the number of bytes that libc has read from the file, not of those that were buffered before.
+    // Count only the bytes that libc has just read from the file, without the bytes that were already in the buffer.
     access_end(access, stream->_offset - access->offset);
 }
 
@@ -156,7 +156,8 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     file->counters.dropped++;
 }
 
-// Add an access to the window. Load a zone if the access was slow and its bin has become hot. The file's lock is held.
+// Add an access to the window, and update the counters and the ledger. Load a zone if the access was slow, its piece is
+// absent, its bin is hot, and another recent access to an absent piece was slow. The file's lock is held.
 static void remember(struct state *state, struct file *file, const struct access *access, int64_t elapsed_ns, bool slow)
 {
     const struct settings *settings = state_settings();
@@ -211,7 +212,7 @@ static void settle_position(struct access *access, int64_t bytes, bool slow)
 }
 
 // End an access to a dozing descriptor. The longer a descriptor dozes, the fewer of its reads are timed. A slow read
-// wakes the descriptor; if that read was an exception, the descriptor soon dozes again.
+// wakes the descriptor; if the reads after it are fast, the descriptor soon dozes again (DOZE_DOUBT).
 static void end_dozing(struct access *access, struct file *file, bool slow)
 {
     const uint32_t mask = LOAD(access->descriptor->passed_over);
@@ -224,8 +225,8 @@ static void end_dozing(struct access *access, struct file *file, bool slow)
     STORE(access->descriptor->position, -1);
 }
 
-// Choose which of the descriptor's next reads are skipped. With a mask whose lowest bit is 0, consecutive reads are
-// processed.
+// Choose which of the descriptor's next reads are processed: those whose number has none of the mask's bits set. If the
+// lowest bits of the mask are 0, runs of consecutive reads are processed.
 static void pass_over(struct descriptor *descriptor, struct state *state, const struct file *file)
 {
     uint32_t mask = ledger_is_in_vain(&state->ledger) ? BURST_EVERY - BURST_READS : 0;

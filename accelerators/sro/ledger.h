@@ -63,8 +63,8 @@ static inline uint32_t ledger_now(struct ledger *ledger)
     return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
 }
 
-// Count a read that waited, or would have waited without loaded zones. If two threads count at the same time, one count
-// may be lost, which does no harm.
+// Count a read that waited, or would have waited without loaded zones, in `reads` and in the counter `which`, which is
+// `lasting` or `others`. If two threads count at the same time, one count may be lost, which does no harm.
 static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
 {
     const uint32_t count = atomic_load_explicit(which, memory_order_relaxed) + 1;
@@ -76,7 +76,8 @@ static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
     }
 }
 
-// Return whether zones were loaded, but saved hardly any read from waiting.
+// Return whether zones are useless: loading was tried, but hardly any recent read has a saving that is expected to
+// recur (LASTING_READS).
 static inline bool ledger_is_in_vain(struct ledger *ledger)
 {
     const uint32_t lasting = atomic_load_explicit(&ledger->lasting, memory_order_relaxed);

@@ -39,10 +39,10 @@
 #define MISS_FASTER 8          // the estimated wait shrinks by 1/MISS_FASTER of its difference to a shorter wait,
 #define MISS_SLOWER 128        // and grows by 1/MISS_SLOWER of its difference to a longer wait
 
-// -- programs whose slow reads zones do not help: only some reads are processed (for fast reads see DOZE_AFTER) --
+// -- programs with slow reads that zones do not prevent: only some reads are processed (fast reads: see DOZE_AFTER) --
 
 #define VAIN_READS 4096  // reads that waited, or would have waited, before zones can count as useless
-#define VAIN_SHARE 32    // zones are useless if they save less than one in this number of the latest reads that count
+#define VAIN_SHARE 32    // zones are useless if lasting savings are less than one in this number of recent reads
 #define BURST_EVERY 1024 // length of a period in reads (a power of 2), while zones are useless
 #define BURST_READS 256  // reads processed at the start of a period (a power of 2); consecutive reads show a hot bin
 
@@ -52,9 +52,9 @@
 #define SHARE_OF_RUN 1000         // plus a 1000th of the time since the first zone
 #define AHEAD_NS_MIN 1000000000LL // the look-ahead is at least 1 s
 #define AHEAD_SHARE 16            // the look-ahead is a 16th of the time since the first zone, if that is longer
-#define RECENT_READS 512          // recent reads from which the share of saved time is estimated
+#define RECENT_READS 512          // recent reads from which the fraction of reads that zones save is estimated
 #define LASTING_READS 128         // only savings at least this number of reads after loading are expected to recur
-#define FIRST_RATE 2              // ns per byte (500 MB/s), assumed until a zone was loaded
+#define FIRST_RATE 2              // ns per byte (500 MB/s), assumed until the first zone has been loaded
 
 // -- the threads --
 

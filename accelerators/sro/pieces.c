@@ -31,7 +31,7 @@ bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last)
     return *first < *last;
 }
 
-// Mark a piece that is being loaded as loaded or absent, unless another piece has taken its place.
+// Change the state of a piece from "being loaded" to loaded or absent, unless another piece has taken its place.
 static void settle(struct piece *piece, uint64_t number, bool loaded)
 {
     uint64_t loading = (number + 1) << 1;

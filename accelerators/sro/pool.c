@@ -61,7 +61,7 @@ static void start(struct state *state, struct worker *worker)
     }
     worker->state = state;
     atomic_store(&worker->leaving, 0);
-    // This uses the system call, because libc's function does not block the signals that libc uses internally.
+    // Block all signals with the system call, because libc's function does not block the signals that libc uses itself.
     raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     void *id = (void *)&worker->id, *alive = (void *)&worker->alive;
     if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, alive) < 0) {

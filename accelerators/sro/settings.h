@@ -19,7 +19,7 @@ struct settings {
     char report[PATH_BYTES]; // "" if no report is requested
 };
 
-// Called with a message of one line, without a newline.
+// A function that reports an invalid setting. Its argument is a message of one line, without a newline.
 typedef void settings_complain(const char *line);
 
 typedef const char *settings_lookup(const char *name);

@@ -14,8 +14,8 @@ _Atomic bool state_off;
 
 static struct settings settings;
 
-// musl lacks this function; its presence shows that the libc is glibc. The library inspects the internals of streams,
-// which differ in musl.
+// musl lacks this function, so its presence shows that the libc is glibc. With another libc, this library is off,
+// because it reads the internals of glibc's streams.
 #pragma weak gnu_get_libc_version
 
 static void complain(const char *line)

@@ -48,7 +48,7 @@ READ(__pread64_chk, (int fd, void *to, size_t bytes, off64_t offset, size_t room
      AT(offset))
 READ(preadv, (int fd, const struct iovec *to, int count, off_t offset), (fd, to, count, offset), AT(offset))
 READ(preadv64, (int fd, const struct iovec *to, int count, off64_t offset), (fd, to, count, offset), AT(offset))
-// For these two functions, an offset of -1 means the current position.
+// For preadv2 and preadv64v2, an offset of -1 means the current position.
 READ(preadv2, (int fd, const struct iovec *to, int count, off_t offset, int flags), (fd, to, count, offset, flags),
      offset == -1 ? OFFSET_CURRENT : AT(offset))
 READ(preadv64v2, (int fd, const struct iovec *to, int count, off64_t offset, int flags), (fd, to, count, offset, flags),

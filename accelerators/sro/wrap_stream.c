@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of fread(), fseek() and their variants, because libc's functions do not call the public read().
+// Wrappers of fread(), fseek() and their variants. The wrapper of read() does not see the reads of these functions,
+// because libc does not call its public read() for them.
 #define _GNU_SOURCE
 #include <stdio.h>
 
