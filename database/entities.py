@@ -392,14 +392,15 @@ class UnreadScript:
 
 @dataclass(frozen=True)
 class UnmatchedClass:
-    """One user's jobs of one application (program, else job name) and number of nodes, without a similar record.
+    """One user's jobs that run one application on one number of nodes and to which no record was similar enough.
 
-    `jobs` and `node_hours` count jobs that have ended; if `nodes` is None, each job counts as running on one node.
-    `decision_id` is the id of the newest decision for such a job.
+    `application` is the program or, if that is unknown, the job name. `jobs` and `node_hours` count jobs that have
+    ended; if `nodes` is None, each job counts as running on one node. `decision_id` is the id of the newest decision
+    for such a job.
 
     `gain` is the expected gain of a record for these jobs, None if the gain has not been estimated yet. The estimate
     uses the active records of the same application (their number is `of_program`) and of the same user (`of_user`), and
-    the campaigns for the same application or user that did not produce a record (`in_vain`).
+    the campaigns for the same application or user that did not produce a record (their number is `in_vain`).
     """
 
     uid: int

@@ -13,7 +13,8 @@ from reprise.database.store import Store
 
 EVER = 1e12  # later than any time in the database, in Unix seconds
 
-# A job reports the id of its decision itself, so its outcome counts only if its user and cluster are the decision's.
+# A job reports the id of its decision itself, so a user could report the id of another user's decision. An outcome
+# therefore counts only if it has the decision's user and cluster.
 _OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
 
 _DECIDED = f"""
@@ -51,7 +52,8 @@ _OF_REPORTS = {
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
 }
-# Conditions that only jobs with a decision can meet, because reports of jobs lack the data that they test.
+# Conditions that only jobs with a decision can meet, because the reports of jobs lack the data that these conditions
+# test.
 _ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))
 _OF_APPLICATION = (  # separate conditions, so that each can use its own index
     "json_extract(d.metadata, '$.program') = :application",
@@ -153,7 +155,7 @@ class Wanted:
     limit: int = -1
 
     def is_set(self, name: str) -> bool:
-        """Return whether the condition with this name is set and restricts the search."""
+        """Return whether the condition with this name restricts the search, which None and False do not."""
         return getattr(self, name) not in (None, False)
 
 
@@ -191,7 +193,7 @@ class Jobs(Store):
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                # A report that is older than all of these jobs would exceed the limit. It need not be read.
+                # Reports older than all of these jobs would be beyond the limit, so they are not read.
                 if len(found) == wanted.limit:
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
@@ -201,7 +203,7 @@ class Jobs(Store):
     def alike(
         self, record_id: int, nodes: int | None, *, but: str, uid: int | None = None
     ) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the run times, in seconds, of a record's successful jobs on `nodes` nodes.
+        """Return the run times, in seconds, of the successful jobs on `nodes` nodes that this record matched best.
 
         The first list is for jobs with the record's settings, the second for held-out jobs.
 

@@ -69,7 +69,7 @@ def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def masked_message(message: Any) -> Any:
-    """Return a replica's message with its secrets masked; it contains a row of the table that its `kind` names."""
+    """Return a replica's message, which has a row of the table that its `kind` names, with the row's secrets masked."""
     try:
         found = json.loads(message)
         row, kind = found["row"], found["kind"]

@@ -28,7 +28,8 @@ SAME_START_S = 5.0
 # The two times differ because of delays and adjustments of the daemon's clock.
 SAME_RUN_S = 60.0
 
-# The runs of a job do not overlap, so a report whose time falls within a run belongs to this run.
+# The statements below find the run that a report belongs to by job and time: the runs of a job do not overlap, so a
+# report whose time falls within a run belongs to this run.
 _OF_JOB = "cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid"
 _TIMES = {"same_start": SAME_START_S, "same_run": SAME_RUN_S}
 
@@ -43,8 +44,8 @@ WHERE {_OF_JOB} AND (
 ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
 """  # noqa: S608 (constants of this module)
 
-# Finds the row that the report of an end belongs to: the row that this end has already completed, else the open row
-# with the nearest start, else another row of the same start.
+# Finds the row that the report of an end belongs to: the row that already has this end, else the row without an end
+# whose start is nearest, else another row of the same start.
 _ENDED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -97,7 +98,7 @@ class Outcomes(Store):
             if known is None or (known.ended_at is not None and abs(known.ended_at - ended_at) > SAME_START_S):
                 return _insert(connection, outcome)
             if known.ended_at is None or (outcome.confirmed and not known.confirmed):
-                # `started_at` in this row is the time of a step
+                # true if `started_at` in the stored row is the time of a step
                 stepped = known.started_at > outcome.started_at + SAME_START_S
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"

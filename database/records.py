@@ -33,7 +33,7 @@ USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
 PROFILE = Table("profile", RecordProfile)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
-FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the smallest and the largest id that SQLite can store
+FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the smallest and the largest row id in SQLite
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
 _COLUMNS = ", ".join(name for name in RecordText._fields if name not in ("quarantined_for", "subject"))
 _TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (names from `entities`)
@@ -191,7 +191,7 @@ class Records(Store):
                 )
 
     def user_quarantines(self, record_id: int | None = None) -> Sequence[UserQuarantine]:
-        """Return the quarantines for single users of a record (None: of all records), oldest first."""
+        """Return a record's quarantines for single users, oldest first; with None, those of all records."""
         sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
         return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
 

@@ -156,7 +156,7 @@ def finite_to_json(value: Any, where: str) -> str:
     """
     try:
         return _FAST_ENCODER.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError):  # e.g. for an integer of 65 bits
+    except (TypeError, ValueError, OverflowError, RecursionError):  # e.g. an integer of more than 64 bits
         return to_json(value, where)
 
 

@@ -114,7 +114,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
 
 
 def erase_replaced(connection: sqlite3.Connection) -> str:
-    """Rewrite the database's file without the text that migrations have replaced, if a migration requested this.
+    """If a migration has requested it (PENDING), rewrite the database's file without the text that migrations replaced.
 
     Rewriting temporarily needs as much additional disk space as the database. Return the reason if rewriting fails,
     else "". After a failure, or if the process is killed, the database is valid, and the next call tries again.

@@ -164,7 +164,7 @@ def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
 
 
 def masked_key(key: str, habits: Habits) -> str:
-    """Return an option's name with secrets masked, because a secret may be attached to the name, or may be the name."""
+    """Return an option's name with secrets masked, because the name may contain or be a secret."""
     if key.startswith(habits.attached) and key not in LONG_NAMES:
         option = max((one for one in habits.attached if key.startswith(one)), key=len)
         return key if key == option else f"{option}{MASK}"
@@ -214,7 +214,7 @@ def _masked_line(text: str) -> str:
 
 
 def _without_credential(found: re.Match[str]) -> str:
-    """Return an authentication scheme such as `Basic` and the text after it, masked if it is a credential.
+    """Return an authentication scheme such as `Basic` and the text after it; the text is masked if it is a credential.
 
     `Basic` is also an English word, so the text after it must be `user:password` in base64. After other schemes, the
     text must contain a digit.

@@ -15,9 +15,9 @@ class Habits:
     Options are written without dashes; "" means the words that do not belong to an option.
 
     `values`: options whose value is a secret. `pairs`: options whose value contains a secret after a separator, with
-    the separator. `attached`: short options to which a secret may be attached (`-pSECRET`). `verbs`: subcommands, with
-    the options whose value is a secret only after this subcommand. `words`: subcommands whose arguments are secrets,
-    with the number of arguments before the secrets. `last`: whether the last word is a secret.
+    the separator. `attached`: short options to which a secret may be attached (`-pSECRET`). `verbs`: subcommands, each
+    with the options whose value is a secret only after that subcommand. `words`: subcommands whose arguments are
+    secrets, with the number of arguments before the secrets. `last`: whether the last word is a secret.
     """
 
     values: frozenset[str] = frozenset()

@@ -235,7 +235,7 @@ def _check_place(path: Path) -> None:
 def _make_file(path: Path) -> None:
     """Create an empty file, and its directory, unless they exist.
 
-    If root creates the file, it gives the file to the directory's owner.
+    If root creates the file, the file gets the directory's owner.
     """
     try:
         path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -266,7 +266,7 @@ def is_open_to_others(path: Path) -> bool:
 
 
 def _close_to_others(path: Path) -> None:
-    """Revoke other users' access to the database, which an older release granted.
+    """Revoke the access to the database that an older release granted to other users.
 
     Failures are ignored; `reprise doctor` reports files to which other users have access.
     """

@@ -46,8 +46,8 @@ class Upkeep(Store):
         """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs.
 
         The estimate is the highest rowid minus the lowest, plus 1, because an exact count would have to read a whole
-        index. Deleted rows whose rowids lie between these two are counted too. Such gaps arise only where a late report
-        was added after newer rows.
+        index. Deleted rows whose rowids lie between these two are counted too. Because the oldest rows are deleted
+        first, such gaps arise only where a late report was added after newer rows.
         """
         tables = "decision", "outcome"
         span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
