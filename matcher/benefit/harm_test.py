@@ -6,10 +6,10 @@ Consider all pairs of a given job (with the settings) and a held-out job, and le
 given job took longer, minus the share in which it took less time. Then d is 0 on average, whatever the distribution of
 run times. Therefore 1 + w d is a bet that gains nothing on average, for a w from 0 to 1 that does not depend on which
 job was held out. The evidence is the product of the bets of all blocks (a test by betting: Shafer 2021, Ramdas et al.
-2023). The evidence never falls below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023), so that years of good
-runs do not hide that a record has become harmful. The evidence against a record without effect reaches `LIMIT` at most
-once in `LIMIT` blocks. The evidence against a record with a gain almost never does. A lower limit applies to the first
-blocks of a new record.
+2023). Evidence that has fallen below 1 is raised to 1 before the next bet (the CUSUM of e-values: Shin, Ramdas and
+Rinaldo 2023), so that years of good runs do not hide that a record has become harmful. The evidence against a record
+without effect reaches `LIMIT` at most once in `LIMIT` blocks. The evidence against a record with a gain almost never
+does. A lower limit applies to the first blocks of a new record.
 
 In a block of two jobs, w depends on the difference of their run times relative to the usual difference, because small
 differences are chance, and very large ones have another cause. The evidence that a record makes jobs fail is computed
@@ -65,7 +65,7 @@ class Run:
 
 
 class Evidence:
-    """Evidence that one record is harmful, which starts after `blocks` earlier blocks that led to no verdict."""
+    """Evidence that one record is harmful. It starts at 1; `blocks` counts earlier blocks, which led to no verdict."""
 
     def __init__(self, blocks: int = 0) -> None:
         self.blocks = blocks
@@ -86,7 +86,7 @@ class Evidence:
             self._slower = [_next(before, bet) for before, bet in zip(self._slower, bets, strict=True)]
 
     def _bets(self, given: Sequence[float], held_out: Sequence[float]) -> Sequence[float]:
-        """Return the bet for each of SCALES, which is positive if the given jobs took longer."""
+        """Return w d (see the module's docstring) for each of SCALES, positive if the given jobs took longer."""
         signs = [(a > b) - (a < b) for a in given for b in held_out]
         balance = sum(signs) / len(signs)
         if len(signs) > 1:
@@ -120,10 +120,10 @@ class Evidence:
         return SLOWER if self.slower >= self.limit else ""
 
     def in_doubt(self, jobs: int, *, often_wrong: bool = False) -> bool:
-        """Return whether the next job is put into a pair, because the record is new or suspect.
+        """Return whether the next block is a pair, because the record is new or there is evidence that it is harmful.
 
-        `jobs` is the number of earlier jobs. If `often_wrong` is True, the job matched the record in a way that is
-        often wrong, so more jobs are put into pairs.
+        `jobs` is the number of earlier jobs in blocks. If `often_wrong` is True, the next job matched the record in a
+        way that is often wrong, so more of the first jobs are put into pairs.
         """
         is_new = self.blocks < PAIRS_FIRST and jobs < (JOBS_FIRST_OFTEN_WRONG if often_wrong else JOBS_FIRST)
         return is_new or max(self.slower, self.failing) >= DOUBT

@@ -5,8 +5,8 @@ Jobs are compared within their blocks. Thus it does not matter if blocks differ 
 the speed of the cluster, or the share of held-out jobs. The logarithms of all run times, minus the median of their
 block, are ranked (aligned ranks: Hodges and Lehmann 1962). The estimated shift between given jobs (with the settings)
 and held-out jobs is the shift that balances their ranks (Hodges and Lehmann 1963). The interval contains all shifts
-that the rank test does not reject; the test's variance is that of choosing the held-out jobs of each block at random. A
-single job that took ten times as long has little influence. The functions have no side effects.
+that the rank test does not reject; the variance in the test comes from the random choice of each block's held-out jobs.
+A single job that took ten times as long as the others has little influence. The functions have no side effects.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _by_size(blocks: Sequence[Block]) -> Sequence[_Alike]:
 
 
 def _balance(alike: Sequence[_Alike], shift: float) -> float:
-    """Return by how many standard errors the given jobs' ranks exceed chance, after the shift has been subtracted."""
+    """Return by how many standard errors the given jobs' ranks exceed those expected by chance."""
     moved = [one.logs - shift * one.given for one in alike]
     aligned = [rows - np.median(rows, axis=1, keepdims=True) for rows in moved]
     in_order = np.sort(np.concatenate([rows.ravel() for rows in aligned]))

@@ -57,7 +57,7 @@ def add(evidence: Evidence, block: Iterable[Compared]) -> None:
 def measured(compared: Iterable[Compared]) -> Gain:
     """Return the gain of the record, computed from jobs that succeeded and were compared within their blocks.
 
-    No user has more blocks in the result than all other users together.
+    If there are several users, no user contributes more blocks than all other users together.
     """
     return gain(map(_seconds, shared_out(_that_tell(compared))))
 

@@ -64,8 +64,8 @@ def fit(
 
     `counts` is the number of pairs that each row represents, by default 1.
 
-    The starting values determine which of the two classes is the matching class; otherwise, a good fit does not depend
-    on them. Raises ValueError if shapes or starting values are inconsistent.
+    The starting values determine which of the two classes is the matching class. Apart from that, a good fit does not
+    depend on the starting values. Raises ValueError if shapes or starting values are inconsistent.
     """
     rows, index = np.unique(np.asarray(levels, dtype=np.int64), axis=0, return_inverse=True)
     weights = np.bincount(index.ravel(), weights=None if counts is None else np.asarray(counts, dtype=np.float64))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of parts that are assumed to be independent, as in the model of Fellegi and Sunter (1969), fitted by ECM.
+"""Weights that are fitted by `ecm`, as if a model's parts were independent (the model of Fellegi and Sunter 1969).
 
 Such weights can be fitted to unlabeled pairs. But related parts count several times, and the two classes that the fit
 finds may not be the pairs of one application and the pairs of two applications (docs/explanation/calibration.md).
@@ -15,7 +15,7 @@ from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
 
 
 def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
-    """Fit weights to `unlabelled`, by default to `known` without its labels, with starting values from `known`.
+    """Fit weights to the pairs `unlabelled`, or to `known` without its labels; the labels give the starting values.
 
     Each curve is made monotonic by an isotonic regression on the levels that occur. Related parts count several times,
     so the sum of the parts' bits overstates the odds. A logistic regression on `known` (Platt 1999) corrects the sum.

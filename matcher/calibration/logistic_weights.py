@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from reprise.matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
-RIDGE = 0.1  # penalty per half squared slope, in nats; keeps slopes small that the pairs do not determine
+RIDGE = 0.1  # penalty per half squared slope, in nats; keeps the slopes small that the pairs leave undetermined
 MAX_ROUNDS = 10_000
 SETTLED = 1e-14
 """The fit ends when the relative change of the cost in a round is at most this.

@@ -110,9 +110,9 @@ class Against:
 
 
 def _of_distinct(view: View, query: Any) -> Levels:
-    """Return the level of each distinct value's similarity.
+    """Return the level of each distinct value's similarity to the query.
 
-    A similarity is computed exactly only if its upper and lower bounds have different levels.
+    A similarity is computed exactly only if its upper and lower bounds are on different levels.
     """
     most, least = (_level(bound) for bound in view.bounds(query, None))
     for code in np.flatnonzero(most != least).tolist():

@@ -38,7 +38,7 @@ class ScriptPairs:
     doubtful: Pairs
 
     def beside(self, made_up: Pairs) -> ScriptPairs:
-        """Return these pairs, weighted for use in addition to the pairs `made_up`."""
+        """Return these pairs with the weight (SHARE, MOST) that they get if they are used with the pairs `made_up`."""
         weight = min(MOST, SHARE * made_up.matched.sum() / max(1.0, self.sure.matched.sum()))
         return ScriptPairs(self.sure.times(weight), self.doubtful.times(weight))
 
@@ -48,7 +48,7 @@ class ScriptPairs:
 
 
 def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> ScriptPairs:
-    """Return the pairs of each query job with each record at its site.
+    """Return the pairs of each query job and each record at one site; the sites are made from `scripts` with `seeds`.
 
     If the scripts of two owners may belong to one application despite different labels, the pair is omitted, so it
     counts neither as matching nor as not matching.

@@ -134,7 +134,7 @@ def model(
 
 
 def weights(made: Model) -> Weights:
-    """Return the weights of a model with log-odds scoring whose first fields are FIELDS."""
+    """Return a model's weights; the model must have log-odds scoring, and FIELDS as its first fields."""
     parts = [part for field in made.fields[: len(FIELDS)] for part in field.parts]
 
     def curve(knots: Floats, points: Sequence[tuple[float, float]]) -> Floats:

@@ -34,7 +34,7 @@ class Allowance:
         return min(self._most, left + (self._clock() - at) * self._per_s)
 
     def take(self, uid: int, amount: float, keeping: float = 0.0) -> bool:
-        """Subtract `amount` and return True, if at least `keeping` remains; otherwise return False."""
+        """Subtract `amount` and return True if at least `keeping` remains; otherwise only return False."""
         left = self.left(uid) - amount
         if left < keeping:
             return False

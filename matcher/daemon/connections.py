@@ -94,7 +94,7 @@ class Places(Generic[T]):
             del self._waiting_of[client]
 
     def begin_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Register the timeout of a connection without a request; it is shortened if others of the client wait."""
+        """Register the timeout of a connection without a request; shorten it if the client's other connections wait."""
         self._asking.setdefault(client, {})[id(patience)] = patience
         if self._waiting_of[client]:
             _hurry(patience, HURRIED_S)
@@ -108,7 +108,7 @@ class Places(Generic[T]):
                 del self._asking[client]
 
     def _make_room(self, client: Hashable) -> None:
-        """Time out an idle connection of the client with the most idle ones, if it has more places than `client`.
+        """Time out an idle connection of the client that has the most, if that client has more places than `client`.
 
         The connection that has been idle longest is chosen. Idle connections have not sent a request yet.
         """

@@ -17,7 +17,7 @@ from reprise.matcher.linkage.engine import Engine
 
 log = logging.getLogger(__name__)
 
-INLINE_LIMIT_MS = 5.0  # longer linkages run in a thread, so that other clients are served meanwhile
+INLINE_LIMIT_MS = 5.0  # linkages that take longer than this run in a thread, so that other clients are served meanwhile
 LINKAGES = 5  # number of linkages to time; only the fastest counts, since the first is always slow
 
 

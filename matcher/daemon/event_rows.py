@@ -158,7 +158,7 @@ def _report(database: DaemonDatabase, state: str | None, row: Outcome) -> None:
         database.report_step(row)
     else:
         database.report_start(row)
-    if row.decision_id:  # `link_job` ignores decisions of other users, and decisions that are already linked to a job
+    if row.decision_id:  # `link_job` checks the user, and whether another job is linked already
         database.link_job(
             row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid, confirmed=row.confirmed
         )

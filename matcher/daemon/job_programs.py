@@ -54,7 +54,7 @@ class JobPrograms:
 
     @property
     def are_compared(self) -> bool:
-        """Whether decisions use the contents of programs' files, which the configuration and the model must allow."""
+        """Whether decisions use the contents of programs' files; configuration and model must both allow it."""
         return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
 
     async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:
@@ -82,7 +82,9 @@ class JobPrograms:
         )
 
     def take(self, answer: protocol.Identity, uid: int) -> None:
-        """Parse a job's answer in the background, because parsing a script takes 5 ms; ignore unrequested answers."""
+        """Parse a job's answer in the background, because parsing a script takes 5 ms.
+
+        Ignore answers that were not requested, and those beyond TAKEN_AT_ONCE of one uid."""
         path = self._told.answered(answer.decision, uid)
         if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
             taking = asyncio.ensure_future(self._take(answer, uid, path))
