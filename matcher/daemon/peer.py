@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers: authenticated clients of connections, which unwrap requests and wrap replies if their transport needs this."""
+"""Peers, which represent authenticated clients; they unwrap requests and wrap replies if the transport requires it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Peer(Protocol):
         """Return the request in a frame's body. Raises ProtocolError if it cannot be unwrapped."""
 
     async def sealed(self, reply: bytes) -> bytes:
-        """Return the frame body for a reply; empty if the peer's uid is unknown. Raises ProtocolError."""
+        """Return the frame body for a reply; empty if the peer's uid is unknown. Raises ProtocolError on failure."""
 
 
 class UnixPeer:
@@ -84,9 +84,9 @@ class UnixPeer:
 class CredentialPeer:
     """Process on any host, authenticated by the credential that contains its request (`Method`).
 
-    A reply is wrapped in a credential of the same method, which only the peer's uid can open. It contains the nonce of
-    the request that it answers. `threads` run the calls of `methods`, which may block. `used` are the credentials that
-    a method would accept again.
+    A reply is wrapped in a credential of the same method, which only the peer's uid can open. The credential also
+    contains the nonce of the request. `threads` run the calls of `methods`, which may block. `used` has the accepted
+    credentials that their method would accept again.
     """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
@@ -141,7 +141,7 @@ class CredentialPeer:
 
 
 def credential_greeter(methods: Mapping[MethodName, Method]) -> Callable[[socket.socket], CredentialPeer]:
-    """Return a function that creates the peer of a TCP connection, whose credential is of one of `methods`."""
+    """Return a function that creates the peer of a TCP connection; the peer accepts credentials of `methods`."""
     threads = FairThreads(CREDENTIAL_THREADS, CREDENTIAL_THREADS - 1, "credentials")
     used = UsedTokens()
     return lambda connection: CredentialPeer(connection, methods, threads, used)

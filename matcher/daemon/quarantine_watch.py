@@ -42,7 +42,7 @@ Beyond this number, the oldest record's jobs are removed from memory, and read a
 
 @dataclass
 class _User:
-    """State of the watch over one user's jobs of a record.
+    """State of the watch over one user's jobs in the blocks of one record.
 
     `taken` are the blocks in the evidence. `waiting` maps each full block whose jobs have not all ended to the time
     until which the block waits for its jobs (Unix seconds). `jobs` is the number of jobs that were assigned a place in
@@ -188,7 +188,7 @@ class Watch:
             return
         block, until = runs[0].block, record_benefit.waits_until(runs)
         if until > self._clock():
-            if len(runs) >= runs[0].size:  # a block that is not full is read when its next job ends, or after a restart
+            if len(runs) >= runs[0].size:  # else the block is read again when its next job ends, or after a restart
                 user.waiting[block] = until
             return
         user.waiting.pop(block, None)

@@ -39,10 +39,10 @@ from reprise.matcher.wire import protocol, tokens
 log = logging.getLogger(__name__)
 
 INLINE_BYTES = 8192  # larger requests are decided in a thread, since parsing a script of 128 KiB took 20 ms
-REPORT_NO_END = ("salloc", "srun")  # commands whose jobs report no run time, so that these jobs are not compared
+REPORT_NO_END = ("salloc", "srun")  # commands whose jobs report no run time, which a comparison would need
 WRITE_TIMEOUT_S = 3.0  # seconds to wait for a write; shorter than the time that a replica waits for the answer
 SLOW_THREADS = min(4, os.cpu_count() or 1)  # threads that decide larger requests, at most one per uid
-NAME_THREADS = 4  # threads that look up user names, which may hang, at most one per uid
+NAME_THREADS = 4  # threads that look up user names, at most one per uid, because a lookup may hang
 
 ASKED_AT_ONCE = 20_000
 ASKED_PER_S = 100
@@ -119,7 +119,7 @@ class Service:
         self.volume = Volume()
         self._put = put
         self._blocks = Blocks()
-        self._is_replica = basis.config.replica.records is not None  # takes effect only at a restart
+        self._is_replica = basis.config.replica.records is not None  # a change takes effect only at a restart
         self.watch = Watch(clock, judges=not self._is_replica)
         self._told: FairStore[Behaviour] = FairStore(COMPARISONS_MOST)
         self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
@@ -273,7 +273,7 @@ class Service:
         return protocol.ok_reply(self._programs.path_to_ask(outcome, uid)), Unmade(outcome.job.uid, 0, make)
 
     async def _forward(self, forward: protocol.Forward, uid: int, size: int) -> dict[str, Any]:
-        """Queue forwarded rows, and answer after they have been written, because the replica then deletes them."""
+        """Queue forwarded rows; answer after they are written, because the replica deletes them after the answer."""
         if not _is_trusted(uid):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the matcher's user may forward")
         loop = asyncio.get_running_loop()

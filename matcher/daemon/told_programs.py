@@ -101,7 +101,7 @@ class ToldPrograms:
         return dataclasses.replace(job, **vars(told.identity))
 
     def want(self, decision: str, uid: int, path: str) -> None:
-        """Let this decision's job be asked to identify the program at `path`, unless a recent answer exists."""
+        """Have this decision's job identify the program at `path` when it starts, unless a recent answer exists."""
         if not self._is_fresh(uid, path) and len(path.encode(errors="replace")) <= PATH_BYTES:
             self._wanted.put(uid, decision, _Wanted(path))
 

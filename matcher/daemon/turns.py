@@ -86,7 +86,7 @@ class Rounds:
     def _go_on(self) -> None:
         while self._waiting:
             _, turn = self._waiting.take()
-            if not turn.done():  # it is done if the waiter was cancelled
+            if not turn.done():  # a turn whose waiter was cancelled is done already
                 turn.set_result(None)
                 asyncio.get_running_loop().call_soon(self._go_on)
                 return

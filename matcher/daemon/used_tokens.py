@@ -15,10 +15,10 @@ TOKENS_MOST = 65_536
 
 
 class UsedTokens:
-    """Set of used tokens; a token leaves it when it expires.
+    """Set of used tokens; a token is removed after it has expired.
 
-    One user may have as many tokens in the set as there are free places, and thus half of them at most. So a user who
-    floods the matcher leaves places to others.
+    A user's token is refused unless more places are free than the user's tokens take. One user can thus take at most
+    half of the places, so that a user who floods the matcher leaves places to others.
 
     A token that was issued before the set was created is refused, because it may have been used before a restart. So is
     a token of the same second, because times are whole seconds.
@@ -49,7 +49,7 @@ class UsedTokens:
         heapq.heappush(self._expiries, (token.expires, token.digest))
 
     def _forget_expired(self) -> None:
-        """Forget the tokens that no daemon of Slurm accepts any more, which are those that expired a second ago."""
+        """Forget the tokens that expired more than a second ago, because no daemon of Slurm accepts these any more."""
         now = int(self._clock())
         while self._expiries and self._expiries[0][0] < now - 1:
             uid = self._used.pop(heapq.heappop(self._expiries)[1])

@@ -29,7 +29,7 @@ def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) ->
 
 
 def policy_of(config: Config) -> Policy:
-    """Return the site's rules for decisions, with the Open MPI release of `ompi_info` if none is configured."""
+    """Return the site's rules for decisions; if no Open MPI release is configured, `ompi_info` is asked for it."""
     return Policy(
         config.site.cluster,
         config.matcher.mode,

@@ -13,11 +13,12 @@ from reprise.matcher.submission.wrappers import RUNNERS, WRAPPERS
 class Runtime:
     """Command line of a container runtime.
 
-    One of the words `verbs` must follow the command; empty if the command alone starts a container. `binds`
-    are the options that bind host paths, and `options` all options that are followed by a value. If `inherits` is True,
-    the container gets the environment of the job unless one of the options `cleans` is given; otherwise it gets the
-    variables that the options `names` name. If `same_path` is True, a bind without a destination has the host's path;
-    for podman, it is an empty volume, and older releases of Charliecloud choose another path.
+    One of the words `verbs` must follow the command, unless `verbs` is empty because the command alone starts a
+    container. `binds` are the options that bind host paths, and `options` all options that are followed by a value. If
+    `inherits` is True, the container gets the environment of the job unless one of the options `cleans` is given;
+    otherwise it gets the variables that are given with the options `names`. If `same_path` is True, a path that is
+    bound without a destination is the same in the container. With podman, such an option creates an empty volume, and
+    older releases of Charliecloud choose another path.
     """
 
     verbs: frozenset[str]

@@ -98,12 +98,12 @@ def _in_line(words: Sequence[str]) -> Iterator[Container]:
 
 
 def _end(words: Sequence[str], position: int, runtime: Runtime) -> int:
-    """Return the position of the first word after a runtime's command or verb that is not an option or its value."""
+    """Return the position, at or after `position`, of the first word that is not an option or an option's value."""
     return position + after_options(words[position : position + OPTIONS_LIMIT], runtime.options)
 
 
 def _read_option(container: Container, word: str, value: str) -> None:
-    """Note what an option binds or passes on."""
+    """Store in `container` which paths an option binds, which variables it passes on, or that it starts a container."""
     option = word.partition("=")[0]
     runtime = container.runtime
     letters = {f"-{letter}" for letter in option[1:]} if option[1:2] != "-" else set()

@@ -40,8 +40,8 @@ class Question:
 
     `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` is Slurm's
     information about the job, None before the job starts. `metadata` is set if accounting or the program's file
-    `allow_list` is the version of the list of variables that the job's plugin may set.
-    provides more metadata than the submission.
+    provides more metadata than the submission. `allow_list` is the version of the list of variables that the job's
+    plugin may set.
     """
 
     submission: Submission
@@ -223,7 +223,7 @@ def _not_visible_yet(question: Question, clusters: str) -> str | None:
 
 
 def _asks_again(question: Question) -> bool:
-    """Return whether the matcher will get a second request when the job starts, as it does for batch jobs only."""
+    """Return whether the matcher will get a second request when the job starts, which only batch jobs send."""
     return question.point == "submit" and question.submission.command == "sbatch"
 
 
@@ -231,7 +231,7 @@ Check = Callable[[Known], Refusal | None]
 
 
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
-    """Return a function that returns why a record cannot be used for the job, or None if it can."""
+    """Return a function that returns why a record cannot be used for the job; None if the record can be used."""
     set_names = chosen_names(question.submission)
     containers = containers_of(question.submission)
 

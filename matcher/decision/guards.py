@@ -86,7 +86,7 @@ def _standing(record: Known, uid: int | None) -> str | None:
 
 
 def _plugin(record: Known, allow_list: int) -> str | None:
-    """Refuse a record with a variable that the job's plugin does not know, since it would refuse the whole answer."""
+    """Refuse a record with a variable that the job's plugin does not know: the plugin would refuse the whole answer."""
     name = first_unknown(record.terms.names, allow_list)
     return f"sets {name}, which the plugin of this job is too old to set: upgrade it on all hosts" if name else None
 
@@ -107,7 +107,7 @@ def _prediction(record: Known, policy: Policy) -> str | None:
 def _openmpi(record: Known, job: JobMetadata, policy: Policy) -> str | None:
     """Refuse a record unless it is proved harmless to every Open MPI release that the job may load.
 
-    These are all releases of the site, unless the job names one.
+    Unless the job names a release, it may load all releases of the site.
     """
     proved = record.terms.context.openmpi
     if proved is None:
@@ -140,7 +140,7 @@ def _is_of_gpus(record: Known) -> bool:
 
 
 def _gpus(job: JobMetadata) -> str | None:
-    """Refuse a job without GPUs. The launcher does not count, since programs with GPUs have launchers of their own."""
+    """Refuse a job without GPUs, whatever its launcher, because programs with GPUs have launchers of their own."""
     return None if job.gpus else "is for jobs with GPUs, and the job requests none"
 
 
@@ -151,7 +151,7 @@ def _preload(record: Known, job: JobMetadata) -> str | None:
 
 
 def _containers(record: Known, containers: Sequence[Container], policy: Policy) -> str | None:
-    """Refuse a record if a container of the job would not get its variables, or does not contain their files.
+    """Refuse a record if a container of the job would lack the record's variables, or the files that these name.
 
     A library of the host may need another C library than the container's, and then ends the program at its start.
     Therefore only the site can allow preloaded libraries, not a user who binds their directory.

@@ -54,7 +54,8 @@ class Context:
 class Terms:
     """All values of a record that the guards check; a job is refused all records with equal terms, or none of them.
 
-    Equal terms are the same object, even if they were unpickled from another process, because `_the_terms` caches them.
+    Equal terms are usually the same object, even if they were unpickled from another process, because `_the_terms`
+    caches up to TERMS of them.
 
     `names` are the names of the record's variables. `problem` is the reason why the plugin would not set these
     variables, if any. `quarantined_for` are the ids of the users for whom the record is quarantined. `places` are the
@@ -100,7 +101,7 @@ class Known:
 
     @classmethod
     def of(cls, record: LinkableRecord) -> Known:
-        """Return the record from which `linkable` made the compact form."""
+        """Return the record whose compact form (see `linkable`) is `record`."""
         gain_low, values, subject = record.more
         assert isinstance(record.label, Terms)  # noqa: S101
         return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata, subject)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guard that keeps the settings of one MPI from jobs that use another MPI.
 
-Such settings would have no effect, but their jobs would count as tuned: they would dilute the measured gain, take
-places in hold-out blocks, and slow the detection of harm.
+Such settings would have no effect, but the jobs that got them would count as tuned: these jobs would dilute the
+measured gain, take places in hold-out blocks, and slow the detection of harm.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> 
 
 
 def _tuned_for(candidate: Candidate) -> Hashable:
-    """Return a key that is equal for records with comparable gains, tuned for one job on the same number of nodes."""
+    """Return a key; records with equal keys were tuned for one job on one number of nodes, so their gains compare."""
     job = candidate.record.metadata
     if job is None:
         return Scope.CLUSTER
