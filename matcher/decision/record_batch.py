@@ -17,8 +17,8 @@ class Batch:
     """Records that have been prepared for `Knowledge.take`.
 
     `linkable` are the records that linkage can find. `alike` has one of these records for each distinct value of
-    `terms`. `cluster_wide` are the records for the whole cluster. `left_out` are the ids of retired and unreadable
-    records.
+    `Known.terms`. `cluster_wide` are the records for the whole cluster. `left_out` are the ids of retired and
+    unreadable records.
     """
 
     linkable: Prepared
@@ -28,7 +28,7 @@ class Batch:
 
 
 def batch(records: Iterable[tuple[int, Known | None]], prepare: Preparation) -> Batch:
-    """Return a prepared batch of records, given as (id, record); records that are None are left out."""
+    """Return a prepared batch of records, given as (id, record); a record that is None counts as left out."""
     linkable: list[LinkableRecord] = []
     alike: dict[Terms, Known] = {}
     cluster_wide: list[Known] = []

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason, worded to follow a record's name or "the site", such as "was tuned for 8 nodes, and the job has 4".
+    """A reason to refuse settings, worded to follow a record's name or "the site".
 
-    If `until_start` is True, the reason is a lack of information that will be available when the job starts.
+    An example is "was tuned for 8 nodes, and the job has 4". If `until_start` is True, the reason is a lack of
+    information that will be available when the job starts.
     """
 
     why: str

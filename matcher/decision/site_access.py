@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to settings, controlled by the site's lists of users, accounts and partitions that may or may not get them.
+"""Access to settings, which the site can allow or deny by lists of users, accounts and partitions.
 
 The matcher applies the lists, because the plugin does not know the job's account, partition and user name. The plugin
-cannot determine the account and partition, because a line of the script may set them. To find the user's name, the
-plugin would have to query a directory service, which may be slow.
+cannot determine the account and partition, because `#SBATCH` lines of the script may set them. To find the user's name,
+the plugin would have to query a directory service, which may be slow.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Access:
         if self.users.refuse(user, str(uid)):
             return True
         named = any(not name.isdecimal() for name in self.users.deny)
-        return named and user == str(uid)  # a user whose name is unknown may be on the deny list
+        return named and user == str(uid)  # the user's name is unknown, and may be on the deny list
 
 
 def _refusal(lists: Lists, what: str, names: list[str], *, started: bool) -> Refusal | None:

@@ -20,8 +20,8 @@ _NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *REPORTED_LI
 _FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
 # The patterns match NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
 # os.putenv("NAME", value). They do not match a name after a dollar sign, because the script only reads such a variable:
-# [ "$NAME" = value ]. A name that contains a variable counts as every name with its prefix:
-# OMPI_MCA_coll_tuned_${collective}_algorithm=3
+# [ "$NAME" = value ]. A name that contains a variable counts as all names that begin with the characters before this
+# variable: OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENTS = {
     family: re.compile(
         rf"(?P<name>{family}(?<![A-Za-z0-9_$]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|:=|\+=|(?P<more>[$`]))"

@@ -101,7 +101,7 @@ def _chosen(submission: Submission) -> Iterator[str]:
 
 
 def _names_tasks_per_node(text: str) -> bool:
-    """Return whether any line has an option `-N` that does not clearly belong to Slurm."""
+    """Return whether any line has an option `-N` that may be mpirun's, because it does not clearly belong to Slurm."""
     return "-N" in text and any(
         _TASKS_PER_NODE.search(f" {line}") and not _OF_SLURM.search(line) for line in text.splitlines()
     )

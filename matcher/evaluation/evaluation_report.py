@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an evaluation, as JSON for programs and as tables for people and docs/reference/evaluation-tables.md."""
+"""Report of an evaluation, as JSON or as tables, which are also used in docs/reference/evaluation-tables.md."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Report:
         return [*apart, (right, measure([one for kind in right for one in kinds[kind]], self.threshold))]
 
     def by_threshold(self) -> dict[float, Measures]:
-        """Return the shares of all jobs at each of THRESHOLDS and at the model's threshold."""
+        """Return the measures over all jobs, at each of THRESHOLDS and at the model's threshold."""
         return {at: measure(self.answers, at) for at in sorted({*THRESHOLDS, self.threshold})}
 
     def failures(self) -> list[Failure]:
@@ -150,9 +150,8 @@ def summary(reports: Sequence[Report]) -> Table:
 def details(report: Report) -> list[Table]:
     """Return three tables: the measures by kind of job, the measures by threshold, and the most frequent failures.
 
-    The table by kind omits the precision, because the applications of most kinds of jobs are either all known or all
-    unknown. Kinds without a wrong answer have the last row in common. Consecutive thresholds with equal measures have
-    one row.
+    The table by kind omits the precision, because for most kinds of jobs, either all applications have a record or none
+    has one. Kinds without a wrong answer share the last row. Consecutive thresholds with equal measures share a row.
     """
     kinds = [("; ".join(kinds), *_row(measures)[:-1]) for kinds, measures in report.merged_kinds()]
     thresholds = [(f"{at:g}", *_shares(measures)) for at, measures in report.by_threshold().items()]

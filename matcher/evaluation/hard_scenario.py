@@ -2,8 +2,8 @@
 """Scenario of a realistic site: codes may share a name, a code may have several names, and people may share a login.
 
 Eighteen people in six projects use six codes each. Three of the people are new and have no records. In one of the
-projects, all people share a login. Each person uses two codes of each of three sorts. Unless the person is new, the
-first code was tuned, and the second was tuned sometimes.
+projects, all people share a login. Each person uses two codes of each of three sorts. Unless the person is new, jobs of
+the first code were tuned, and sometimes also jobs of the second.
 
 A job's kind is the sort of its code (SORTS), or "shared login" if its user shares a login. The kind ends with
 "colleague" if only other people tuned the code, and with "untuned" if nobody tuned it. As in every scenario, a job of
@@ -33,7 +33,7 @@ INSTALLED = 4  # number of codes of each shared sort that the site or a project 
 
 @dataclass(frozen=True)
 class Sort:
-    """Names, paths and commands of one sort of code, as templates for `str.format_map` with the words in `_job`.
+    """Names, paths and commands of one sort of code, as templates for `str.format_map` with the values from `_job`.
 
     `programs` has the possible names of a code's program. If a code has several names or versions, the last one occurs
     in no record. `shared` means that codes of this sort are installed once for everyone, or once for each project.

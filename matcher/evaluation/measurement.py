@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a model on a scenario: find each query job's nearest record, judge it, and compute shares of jobs."""
+"""Evaluation of a model on a scenario: match query jobs with records, judge the matches, and compute shares of jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Verdict(StrEnum):
     """
 
     RIGHT = "right"
-    OTHER_NODES = "other nodes"  # right application, but the job's node count is that of another of its records
+    OTHER_NODES = "other nodes"  # right application, but another of its records has the job's node count
     MISSED = "missed"
     CONFUSED = "confused"  # matched with a record of another application
     FALSE_MATCH = "false match"

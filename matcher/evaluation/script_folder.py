@@ -72,7 +72,7 @@ def scripts_in(folder: Path) -> list[FoundScript]:
 
 
 def _accounted(folder: Path) -> Iterator[FoundScript]:
-    """Yield the scripts in sacct's output; a script that its owner submitted repeatedly in a project comes once."""
+    """Yield the scripts in sacct's output; a script that its owner submitted repeatedly in a project occurs once."""
     seen = set()
     for one, text in _submissions(folder):
         project = f"{one.job.user}/{_project(one.job)}"

@@ -50,7 +50,7 @@ class Judged:
 class ScriptMeasures:
     """Shares of jobs by which a model is evaluated; for the confidence intervals, each owner's jobs form a cluster.
 
-    `recall` and `confused`: among the jobs with a record of a variant of their script, the share that matched this
+    `recall` and `confused`: among the jobs whose script has a variant with a record, the share that matched this
     record, and the share that matched a record of another application. `own_other`: among the jobs whose owner only has
     records of other applications, the share that matched a record. `strangers`: among the jobs of the site `strangers`,
     whose owners have no records, the share that matched another owner's record. `generic_strangers`: among the same

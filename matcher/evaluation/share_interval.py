@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of jobs with its 95 % confidence interval, for jobs that are not independent of others at the same site."""
+"""A share of jobs with its 95 % confidence interval, for jobs whose results correlate within a site."""
 
 from __future__ import annotations
 

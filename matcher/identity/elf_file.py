@@ -60,8 +60,8 @@ class Executable:
 
     `names` are the names that the executable defines. `imports` are the libraries that it needs, and all names in its
     dynamic symbol table. `words` are the words in its text constants. `runtime` is the path of the executable's own
-    loader or the name of its sanitizer (matcher.identity.own_runtime), "" if it has neither. `mpi_library` has the
-    meaning that it has in ProgramIdentity.
+    loader or the name of its sanitizer (matcher.identity.own_runtime), "" if it has neither. `mpi_library` is as in
+    ProgramIdentity.
     """
 
     build_id: str
@@ -144,7 +144,7 @@ def _of_kind(sections: list[_Section], kind: int) -> _Section | None:
 
 
 def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind: int) -> tuple[Items, Items]:
-    """Return the names in a symbol table that identify a program, and all its names; both empty without a table."""
+    """Return those names in a symbol table that identify a program, and all names; both are empty if it is missing."""
     table = _of_kind(sections, kind)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)

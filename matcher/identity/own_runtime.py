@@ -4,7 +4,7 @@
 A loader other than the system's uses another C library, which may be older than the one for which the preloaded
 library, such as an allocator, was built. A sanitizer's shared library must be loaded first, or replaces malloc itself.
 With gcc 12 and clang 14, programs with a shared AddressSanitizer or ThreadSanitizer exit or crash under jemalloc and
-mimalloc, and clang's static LeakSanitizer reports memory that tcmalloc keeps as leaks. Other static sanitizers do not
+mimalloc, and clang's static LeakSanitizer reports leaks for memory that tcmalloc keeps. Other static sanitizers do not
 conflict, because they replace malloc within the program, and this malloc takes precedence over a preloaded one.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the engine's table, which store the records' distinct values of each part of the model and compare them.
+"""Columns of the engine's table, one for each part of the model, which store the records' distinct values.
 
 A column grows as records are added; `freeze` returns a view that does not change. A view compares a new job's value
 with the distinct values in two ways: `bounds` compares many distinct values at once, and `similarity` compares one
@@ -456,7 +456,7 @@ class _OptionsView(View):
                 shared[key_id] = 1.0
                 for item in self._alike(key, values):
                     overlaps[item] = comparers.options({key: values}, self._options([item]))
-        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # sums of other overlaps may be rounded
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # sums of fractions may be rounded
         return kernel.option_similarities(
             self._sets.ids,
             self._sets.starts,

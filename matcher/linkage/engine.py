@@ -117,8 +117,9 @@ class Engine:
         `among` restricts the result to records with these ids.
 
         Records that reach the threshold come first. Among those, records whose values of the model's preferred features
-        (`Model.prefer`) equal the job's values come first. Ties are broken by the newest record, then the largest gain,
-        then the lowest id. Records outside `among` still count in the frequencies of path tokens.
+        (`Model.prefer`) equal the job's values come first. Otherwise, records are ordered by score, then from the
+        newest to the oldest, then by decreasing gain, then by id. Records outside `among` still count in the
+        frequencies of path tokens.
         """
         asked = self.ask(metadata)
         linkage = asked.nearest(k, among)
@@ -149,7 +150,7 @@ class Asked:
         return self._linkage(k, self._comparison.leading(k, rows=rows))
 
     def nearest_and_similar(self, k: int) -> tuple[Linkage, list[Hashable]]:
-        """Return the `k` nearest records, like `nearest`, and the distinct labels of all that reach the threshold.
+        """Return the result of `nearest`, and the distinct labels of all records that reach the threshold.
 
         The labels may include labels of records slightly below the threshold. `nearest_similar` may be called
         afterwards.

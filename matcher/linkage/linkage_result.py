@@ -17,7 +17,7 @@ PRIOR = "any two jobs"
 class LinkableRecord:
     """Tuned job that a new job may be linked to.
 
-    `created_at` is in Unix seconds. `gain` is 1 - tuned/default, the share that tuning saves.
+    `created_at` is in Unix seconds. `gain` is 1 - tuned/default, the fraction of the default value that tuning saves.
 
     `label`: a category that the caller assigns to the record (see `Asked.nearest_similar`). There should be few
     different labels. `more`: additional data from the caller, consisting of simple values and tuples.
@@ -90,7 +90,7 @@ class FieldScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """Record, its score for the new job (0 to 1), and the fields whose contributions add up to the total behind it."""
+    """Record, its score for the new job (0 to 1), and the fields, from whose contributions the score is computed."""
 
     record: LinkableRecord
     score: float

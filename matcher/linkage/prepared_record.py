@@ -40,7 +40,7 @@ class Numbered(dict[Any, int]):
 
     def __missing__(self, key: Any) -> int:
         number = len(self.keys_in_order)
-        self.keys_in_order.append(key)  # first, so that another thread that gets the number finds the key
+        self.keys_in_order.append(key)  # before the number, so that a thread that reads the number finds the key
         self[key] = number
         return number
 

@@ -93,8 +93,9 @@ class Reference:
         `among` restricts the result to records with these ids.
 
         Records that reach the threshold come first. Among those, records whose values of the model's preferred features
-        (`Model.prefer`) equal the job's values come first. Ties are broken by the newest record, then the largest gain,
-        then the lowest id. Records outside `among` still count in the frequencies of path tokens.
+        (`Model.prefer`) equal the job's values come first. Otherwise, records are ordered by score, then from the
+        newest to the oldest, then by decreasing gain, then by id. Records outside `among` still count in the
+        frequencies of path tokens.
         """
         rows = [row for row, record in enumerate(self.records) if among is None or record.id in among]
         left = self._frame([metadata])

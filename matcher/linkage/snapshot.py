@@ -100,7 +100,7 @@ class Held:
 
 
 class Contribution:
-    """The contributions of one part to the rows' totals, which the part's curve computes from similarities."""
+    """The contributions of one part to the rows' totals, computed from similarities by the part's curve."""
 
     def __init__(self, view: View, curve: Curve, codes: Codes) -> None:
         self.view = view
@@ -121,9 +121,9 @@ class Contribution:
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
     def bounds(self, held: Held, codes: Codes | None) -> Bounds:
-        """Return upper and lower bounds of the contributions of the distinct values `codes`, accurate to `margin`.
+        """Return upper and lower bounds of the contributions of the distinct values with the codes `codes`.
 
-        If `codes` is None, return the bounds for all distinct values.
+        If `codes` is None, return the bounds for all distinct values. The bounds are accurate to `margin`.
         """
         if codes is not None and held.everything is None:
             return self._bounds(held.query, codes)
@@ -353,8 +353,8 @@ class Comparison:
     def _ranks(self, leading: Leading) -> Indices:
         """Return each row's rank, which is 0 if the row misses the threshold, and positive otherwise.
 
-        A row whose value of a preferred feature equals the job's ranks higher. Each preferred feature counts more than
-        all later features together.
+        A row ranks higher if its value of a preferred feature equals the job's value. Each preferred feature counts
+        more than all later features together. Without preferred features, all ranks are 0.
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)

@@ -15,14 +15,14 @@ _VARIABLES = {
     "salloc": ("SLURM_CLUSTERS",),
     "srun": ("SLURM_CLUSTERS",),
 }
-_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # a quick check; few scripts have it
+_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # a quick check; few scripts have the option
 
 
 def named_clusters(submission: Submission) -> str:
-    """Return the name of the cluster that a submission requests; "" if the submission names none.
+    """Return the cluster, or the list of clusters, that a submission requests, in lower case; "" if it requests none.
 
-    Users may also name several clusters, or `all`; Slurm then chooses one of these clusters. Names are returned in
-    lower case, because Slurm stores them in lower case, however users write them (seen on 22.05).
+    If users list several clusters, or give `all`, Slurm chooses one of these clusters. Slurm stores names in lower
+    case, however users write them (seen on 22.05).
     """
     options = {}
     if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):

@@ -17,7 +17,7 @@ from reprise.matcher.submission.side_work import Side, side
 
 
 class Input(NamedTuple):
-    """A command's standard input, which is the name of a file or the text of a here-document."""
+    """A command's standard input: the name of a file, or the text of a here-document."""
 
     file: str = ""
     text: str = ""
@@ -222,7 +222,7 @@ def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
 
 
 def _make(argv: Sequence[str], _: Input) -> list[str]:
-    """Return a build command unchanged, since a job may only build; [] for `make run` and similar targets.
+    """Return a build command unchanged, since building may be a job's only work; [] for `make run` and similar targets.
 
     Only the makefile, which is not read, shows what such a target runs.
     """

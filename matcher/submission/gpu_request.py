@@ -38,12 +38,12 @@ def _counts(value: str) -> bool:
 
 
 def _granted(name: str, value: str) -> bool:
-    # SLURM_JOB_GPUS has the GPUs' numbers, so that "0" is one GPU.
+    # SLURM_JOB_GPUS lists the GPUs' indexes, so "0" means one GPU.
     return bool(value.strip()) if name == "SLURM_JOB_GPUS" else _counts(value)
 
 
 def _lists(value: str) -> bool:
-    """Return whether a list of resources has GPUs; the last word of a resource may be its number, which may be 0."""
+    """Return whether a list of resources has GPUs; the last word of a resource may be its count, which may be 0."""
     resources = (
         re.split("[:=]", part.strip().removeprefix("gres/").removeprefix("gres:")) for part in value.split(",")
     )

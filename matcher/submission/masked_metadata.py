@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets in a job's metadata by the rules that mask stored records, so that the two stay comparable."""
+"""Masking of secrets in a job's metadata by the rules for stored records, so that jobs and records stay comparable."""
 
 from __future__ import annotations
 

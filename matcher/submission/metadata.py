@@ -23,7 +23,7 @@ Such input is then read by pydantic, which takes three times as long, or reports
 
 @dataclasses.dataclass(frozen=True)
 class JobMetadata:
-    """Metadata of a job that is available before it runs; None or an empty string means unknown, never a guess.
+    """Metadata of a job, mostly known before the job runs; unknown values are None or empty strings, never guesses.
 
     `submit_time` is in Unix seconds (UTC). `program` is the base name of the program that does the job's work. `path`
     is the program's path as written (after variable expansion if the script itself sets the variable). `options` maps

@@ -122,7 +122,7 @@ FAMILIES = (
     Family("bullx MPI", r"bullx-?mpi", paths=r"bullxmpi"),
 )
 # Values of `srun --mpi` that fit only some families (faint signs). `pmix`, `pmix_v3` and `none` fit any. Open MPI can
-# use pmi2 only until release 4, if it was built for it, whereas the other families usually do.
+# use pmi2 only up to release 4, and only if it was built with pmi2; the other families usually can use pmi2.
 _WITH_PMI2 = ("Intel MPI", "MPICH", "Cray MPICH", "MVAPICH", "ParaStation MPI")
 PMI: Mapping[str, tuple[str, ...]] = {
     "pmi2": _WITH_PMI2,

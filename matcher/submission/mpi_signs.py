@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signs of the MPI that a job uses, found in the commands and in the text of its script.
 
-A sign is a text of a kind and a value, such as `option -genv`, in which form it is kept in JobMetadata.mpi_signs.
-Modules and the program's libraries are signs too, but other fields of the metadata contain them.
+JobMetadata.mpi_signs keeps a sign as a text of its kind and its value, such as `option -genv`. Modules and the
+program's libraries are signs too, but other fields of the metadata contain them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIGNS_LIMIT = 8
 """Maximum number of signs that are kept for one job; real scripts have four or fewer in 99 of 100 cases."""
 SIGN_LIMIT = 80
 """Maximum number of characters of a sign, which are printable ASCII."""
-_FIRST_WORDS = 8  # number of a command's words among which its launcher is searched
+_FIRST_WORDS = 8  # number of a command's first words that are searched for a launcher
 _LAUNCH_WORDS = 48  # number of a launcher's words that are searched for options
 _OPTIONS = frozenset(word for family in FAMILIES for word in family.options.split())
 _LAUNCHERS = frozenset(word for family in FAMILIES for word in family.launchers.split())
@@ -93,7 +93,7 @@ def _of_launcher(word: str, name: str, rest: Sequence[str]) -> Iterator[str]:
 
 
 def _of_options(rest: Sequence[str], words_after: Mapping[str, int]) -> Iterator[str]:
-    """Yield the options of mpirun that only some families have; `words_after` are the lengths of options' values."""
+    """Yield the options of mpirun that only some families have; `words_after` has each option's value count."""
     position = 0
     while position < len(rest) and len(rest[position]) > 1:
         word = rest[position]

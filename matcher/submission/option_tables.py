@@ -46,7 +46,7 @@ class OptionTable:
 
     @cached_property
     def _exact(self) -> Mapping[str, Option]:
-        """All long names; if releases differ, the newest counts."""
+        """Options by their full long names; if releases differ, the newest release counts."""
         exact = dict(self.whole)
         for options in self.by_release:
             exact |= options

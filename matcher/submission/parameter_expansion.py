@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of `${NAME%.sh}` and similar parameters; the functions return None for unsupported expansions."""
+"""Expansion of parameters with operators, as in `${NAME%.sh}`; the functions return None for unsupported expansions."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _programs(command: Started) -> Iterable[Program]:
 
 
 def _is_before(one: Program, other: Program) -> bool:
-    """Return whether `one` is more likely the job's program than `other`, which starts earlier.
+    """Return whether `one` is more likely to be the job's program than `other`, which starts earlier.
 
     If `other` still runs in the background when `one` starts, because there is no `wait` between them, then `other` is
     more likely a server that `one` uses.

@@ -39,7 +39,7 @@ decision's time.
 
 @dataclass(frozen=True)
 class Contents:
-    """Directives, programs, modules, sketch and signs of an MPI in a script, which do not depend on the user."""
+    """Contents of a script that do not depend on the user: directives, programs, modules, sketch and MPI signs."""
 
     directives: Mapping[str, str]
     program: Program

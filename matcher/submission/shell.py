@@ -89,7 +89,7 @@ class Shell:
         nesting: int,
         arguments: Sequence[str] | None = None,
     ) -> Iterator[Expanded]:
-        """Iterate over the expanded commands, without assignments and builtins that neither set nor start anything.
+        """Iterate over the expanded commands, except assignments and any builtins that neither set nor start anything.
 
         Commands are read on demand, and variables that a command sets apply to the commands after it. The commands of a
         function are yielded where the function is called, or at the end if no call is visible. `arguments` are the

@@ -25,9 +25,9 @@ option before it."""
 def is_no_value(words: Sequence[str]) -> bool:
     """Return whether the first word does not look like an option's value, or is the last word.
 
-    This decides where nothing is known about files: for the command lines of srun and salloc, and for sbatch if the
-    script is unknown. Values are numbers with a unit, words such as `on` and `none`, and words with `=`, `,`, `:` or
-    `@` but without a slash.
+    This test is for command lines in which the beginning of the script or program is unknown: those of srun and salloc,
+    and those of sbatch if the plugin has not found the script. Values are numbers with a unit, words such as `on` and
+    `none`, and words with `=`, `,`, `:` or `@` but without a slash.
     """
     return len(words) < 2 or len(words[0]) > VALUE_CHARACTERS or _VALUE.fullmatch(words[0]) is None
 
@@ -44,7 +44,7 @@ def is_script(path: str) -> Begins:
 
 @dataclass
 class Parsed:
-    """The options' values by reported name ("" for an option without a value), and in `rest` the words after them.
+    """Values of options by the options' reported names, "" for no value; `rest` has the words after the options.
 
     If an option is repeated, the last value counts.
     """
@@ -96,7 +96,7 @@ def parse_options(table: OptionTable, words: Sequence[str], begins: Begins = is_
 def given_options(submission: Submission) -> Parsed:
     """Return the options on the command line of a submission; nothing for a batch step, which has none.
 
-    If the plugin has found the batch script, that script is known among the words.
+    If the plugin has found the batch script, the script's path shows where the options end.
     """
     table = TABLES.get(submission.command)
     if not table:

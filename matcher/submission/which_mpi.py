@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MPI family that a job uses, and its release if known, deduced from the signs in the job's metadata.
 
-The families that all strong signs fit remain; weaker signs count if there are no strong ones, or if several families
-remain. Signs that fit no family together make the MPI unknown, and then each of them speaks against the families that
-it does not fit.
+A family remains if all strong signs fit it; weaker signs count if there are no strong ones, or if several families
+remain. If no family fits all signs that count, the MPI is unknown, and each of these signs speaks against the families
+that it does not fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RELEASE = re.compile(
     r"(?<![a-z])(?:openmpi|open-mpi|ompi)[-_/@=]{0,2}v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?![0-9a-z]|\.[0-9])", re.IGNORECASE
 )
 _TOOLCHAIN = re.compile(r"(?<![a-z])(?:foss|gompi|fosscuda|gompic)[-/](20[0-9]{2}[ab])(?![a-z])", re.IGNORECASE)
-_CACHED = 1024  # number of findings that are cached, since one decision needs the finding for several records
+_CACHED = 1024  # maximum number of cached results; one decision needs the results for several records
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ def _which(modules: tuple[str, ...], told: tuple[str, ...], library: str) -> MPI
 def _decided(deciding: list[Sign], others: list[Sign]) -> tuple[list[Sign], frozenset[str]]:
     """Return the signs that decide, and the families that fit all of them.
 
-    If several families fit the strongest signs, weaker signs count too, unless they contradict.
+    If several families fit the strongest signs, weaker signs that exclude some of these families, but not all, decide
+    too.
     """
     left = frozenset.intersection(ALL_FAMILIES, *(sign.fits for sign in deciding))
     for sign in others if deciding and len(left) > 1 else ():
@@ -100,7 +101,7 @@ def _decided(deciding: list[Sign], others: list[Sign]) -> tuple[list[Sign], froz
 
 
 def _speaks_against(name: str, deciding: list[Sign]) -> str:
-    """Return the clause of the first sign that does not fit a family, or that fits it only without the others."""
+    """Return the clause of the first sign that does not fit a family; "" if all signs fit it."""
     return next((sign.worded(as_clause=True) for sign in deciding if name not in sign.fits), "")
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations of decisions about jobs for their users, and lists of jobs for support staff."""
+"""Explanations that show users how the matcher decided about their jobs, and lists of jobs for support staff."""

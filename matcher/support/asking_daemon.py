@@ -36,7 +36,7 @@ def story_of_script(config: Config, submission: Submission) -> Story:
 
 
 def comparison(config: Config, job: str, cluster: str | None, profile: Profiled) -> Comparison:
-    """Return the comparison of a job's profile with its record's, by the first matcher that has the record."""
+    """Return the comparison of a job's profile with its record's profile, by the first matcher that has the record."""
     told: list[Comparison] = []
     refused: list[str] = []
     shares = {name: min(1.0, share) for name, share in profile.shares.items()}

@@ -303,7 +303,7 @@ def silence_text(
 def elsewhere_text(job: str, cluster: str, others: Sequence[str], reason: str) -> str:
     """Return a text on a job that is unknown on `cluster`, although other clusters have a job with its number.
 
-    `reason` is the reason why the job would be unknown if it is not one of these.
+    `reason` is the text for the case that the user means none of these jobs.
     """
     names = ", ".join(others)
     return (

@@ -104,7 +104,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
     """Return all information about a job in the database.
 
     If the database has none and `ask_slurm` is True, Slurm is asked for the job's own number, for the name of its
-    cluster, which `site.cluster` may fail to name, and for hints at why there is no information. Raises
+    cluster, which may differ from `site.cluster`, and for hints at why there is no information. Raises
     NothingKnownError with the reason, as far as it can be found.
     """
     model = _model(config)
@@ -125,7 +125,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
 def _other_places(
     ran_on: str | None, job: str, said: Mapping[str, str], cluster: str | None
 ) -> Iterator[tuple[str | None, str]]:
-    """Yield further clusters and numbers under which a job may be stored that was not found on `ran_on` as `job`.
+    """Yield further (cluster, number) pairs to look up for a job that was not found on `ran_on` as `job`.
 
     `said` is Slurm's information about the job, and `cluster` the cluster that the caller asked for. `ran_on` is None
     if only the daemon knows which cluster it searched.

@@ -145,7 +145,7 @@ def of_decisions(
     outcomes: Sequence[Outcome] = (),
     shared: Mapping[str, int] | None = None,
 ) -> Story:
-    """Return the story of decisions, with the records to which they refer."""
+    """Return a story that consists of these decisions and outcomes, and of the records to which the decisions refer."""
     records = {}
     for number in dict.fromkeys(number for decision in decisions for number in _compared(decision)):
         try:

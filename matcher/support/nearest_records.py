@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records nearest to a job, with their scores and the fields that add most, or lack most of what they could add."""
+"""The records nearest to a job, with their scores and the fields that raise or lower each score most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprise.matcher.decision.known_records import Known
 from reprise.matcher.submission.metadata import JobMetadata
 
 JSON_VERSION = 1
-DIFFERENCES = 3  # maximum number of fields that are named as adding most, and as lacking most
+DIFFERENCES = 3  # maximum number of fields that `most_added` returns, and that `most_lost` returns
 TOLERANCE = 1e-9  # smaller differences are rounding errors
 
 

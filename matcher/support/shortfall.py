@@ -26,7 +26,7 @@ Field = Mapping[str, Any]
 class Change:
     """A field that must be more similar for a match, with its `similarity` and the minimum similarity `needed`.
 
-    `needed` is 1.0 (equal values) also if it is unknown whether a lower similarity is sufficient. It is unknown for a
+    `needed` is 1.0 (equal values) also if it is unknown whether a lower similarity is sufficient. This is unknown for a
     field with several parts in a model with log-odds scoring, or if the model that made the decision is not available.
     """
 

@@ -112,7 +112,7 @@ class _Reader:
     def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
         """Return the least number of the script's first lines from which the parser gets metadata that `found` accepts.
 
-        Return None if `found` does not accept the metadata of the whole script, or accepts that of no lines.
+        Return None if `found` rejects the metadata of the whole script, or accepts the metadata of an empty script.
         """
         low, high = 0, len(self._lines)
         if not found(self._beginning(high)) or found(self._beginning(0)):

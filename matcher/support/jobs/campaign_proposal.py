@@ -53,7 +53,7 @@ def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
 
 
 def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a campaign file for `reprise tune run`; `component` is the content of its file.
+    """Return the content of a campaign file for `reprise tune run`; `component` is the content of the component's file.
 
     Trials run as separate jobs, since every component supports this. Required settings with unknown values are None.
     """

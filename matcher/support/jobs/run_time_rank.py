@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a job's run time with those of other jobs with the same matched record and number of nodes."""
+"""Comparison of a job's run time with those of other jobs that matched the same record on the same number of nodes."""
 
 from __future__ import annotations
 
