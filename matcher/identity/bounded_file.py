@@ -74,7 +74,7 @@ def require_readable(mode: int) -> None:
 
 @contextmanager
 def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
-    """Open a file as a `BoundedFile`. Raise NotIdentifiedError for a wrong type or mode, or OSError.
+    """Open a file as a `BoundedFile`. Raise NotIdentifiedError for a wrong type or mode, OSError if opening fails.
 
     The path is first opened with O_PATH, which does not access the file, so that a FIFO does not block and a device
     does nothing. The file is opened for reading only after its type has been checked. Only world-readable files are

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extraction of the data that identify an executable: build ID, defined and imported names, and words in its texts.
 
-Only the names of global functions, global variables and source files are used. A compiler keeps these names with all
-options, while it adds and removes local functions and template instances. When ten programs were each built with -O0,
--O2 and -O3 -march=native, any two builds of a program had at least 0.96 of these names in common, but as little as 0.13
-of the names of all functions.
+Of the defined names, only those of global functions, global variables and source files are used. A compiler keeps these
+names with all options, while it adds and removes local functions and template instances. When ten programs were each
+built with -O0, -O2 and -O3 -march=native, any two builds of a program had at least 0.96 of these names in common, but
+as little as 0.13 of the names of all functions.
 
 Only the necessary parts of the file are read. A malformed file may contain any offset, so each offset is checked
 against the file's size, and the length of every table is limited. Names are represented by the hashes that
@@ -144,7 +144,7 @@ def _of_kind(sections: list[_Section], kind: int) -> _Section | None:
 
 
 def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind: int) -> tuple[Items, Items]:
-    """Return those names in a symbol table that identify a program, and all names; both are empty if it is missing."""
+    """Return the identifying names in a symbol table, and all names in the table; both are empty if it is missing."""
     table = _of_kind(sections, kind)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)

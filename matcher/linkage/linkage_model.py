@@ -295,7 +295,7 @@ FOREIGN = {"mean": ("prior", "curve", "unknown"), "log-odds": ("weight",)}
 
 
 def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
-    """Raise ValueError if a setting is missing that `scoring` needs, or present that `scoring` excludes."""
+    """Raise ValueError if a setting that `scoring` needs is missing, or if one that `scoring` excludes is present."""
     name = one.name or getattr(one, "feature", "")
     for foreign in FOREIGN[scoring]:
         if getattr(one, foreign, None) is not None:

@@ -23,8 +23,8 @@ def gets_gpus(options: Mapping[str, str], command: str, environment: Mapping[str
     """Return whether a job visibly gets GPUs.
 
     `options` are its options without dashes. `environment` are the variables of `command` ("sbatch", "salloc", "srun",
-    or "batch" for a job that has started). A job to which the site adds GPUs by itself gets them visibly only once it
-    has started.
+    or "batch" for a job that has started). If the site, not the user, adds GPUs to a job, they are visible only once
+    the job has started.
     """
     if any(_counts(options.get(name, "")) for name in _COUNTS) or any(_lists(options.get(name, "")) for name in _LISTS):
         return True

@@ -20,9 +20,8 @@ class Family:
     latter are modules, such as compilers, that often come with this MPI (a faint sign). `launchers` and `options` are
     the launchers and the options of mpirun that only this family and related ones have. `paths` is searched in the
     directory of mpirun and in directories that the script adds to PATH (a weak sign), and `files` in the names of files
-    that the script sources (a weak sign). `variables` are
-    prefixes of variables that only this family reads (a weak sign if a script sets them). `libraries` matches the
-    names of libraries that a program needs.
+    that the script sources (a weak sign). `variables` are prefixes of those variables that only this family reads (a
+    weak sign if a script sets them). `libraries` matches the names of libraries that a program needs.
     """
 
     name: str

@@ -122,7 +122,7 @@ def _read_long(table: OptionTable, word: str) -> _Read:
 
 
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> _Read:
-    """Parse a cluster such as `-HQJname`; return its last option, and store the others in `parsed`."""
+    """Parse a group of short options such as `-HQJname`; return the last option, and store the others in `parsed`."""
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
         name, takes = table.short.get(letter, ("", Takes.NOTHING))
         if takes is Takes.NOTHING and position < len(word):
