@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extraction of the data that identify an executable: build ID, defined and imported names, and words in its texts.
 
-Of the defined names, only those of global functions, global variables and source files are used. A compiler keeps these
-names with all options, while it adds and removes local functions and template instances. When ten programs were each
-built with -O0, -O2 and -O3 -march=native, any two builds of a program had at least 0.96 of these names in common, but
-as little as 0.13 of the names of all functions.
+The defined names that are used are those of global functions, global variables and source files only. A compiler keeps
+these names with all options, while it adds and removes local functions and template instances. When ten programs were
+each built with -O0, -O2 and -O3 -march=native, any two builds of a program had at least 0.96 of these names in common,
+but as little as 0.13 of the names of all functions.
 
 Only the necessary parts of the file are read. A malformed file may contain any offset, so each offset is checked
 against the file's size, and the length of every table is limited. Names are represented by the hashes that
