@@ -84,7 +84,8 @@ class JobPrograms:
     def take(self, answer: protocol.Identity, uid: int) -> None:
         """Parse a job's answer in the background, because parsing a script takes 5 ms.
 
-        Ignore answers that were not requested, and those beyond TAKEN_AT_ONCE of one uid."""
+        Ignore answers that were not requested, and those beyond TAKEN_AT_ONCE of one uid.
+        """
         path = self._told.answered(answer.decision, uid)
         if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
             taking = asyncio.ensure_future(self._take(answer, uid, path))

@@ -59,7 +59,8 @@ class Volume:
     def takes_short(self, uid: int, size: int, *, is_evidence: bool) -> bool:
         """Deduct the short form of a decision from the uid's volume; log and return False if too little is left.
 
-        Unless the decision is evidence (has a place in a block), EVIDENCE_BYTES must remain."""
+        Unless the decision is evidence (has a place in a block), EVIDENCE_BYTES must remain.
+        """
         if not self._takes(uid, size, 0 if is_evidence else EVIDENCE_BYTES):
             return False
         self.shortened += 1
