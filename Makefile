@@ -399,6 +399,10 @@ docs-site: $(SITE_MAKER)/.ready ## make the site of the documentation, build/sit
 docs-evaluation: deps-python $(VENV)/.ready ## regenerate docs/reference/evaluation-tables.md and its summary (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
+.PHONY: install-mpich-tools
+install-mpich-tools: ## install the benchmark and the probe of MPICH's collectives (MPICC=mpicc.mpich)
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/collbench install FAMILY=mpich MPICC=$(or $(MPICC),mpicc.mpich)
+
 .PHONY: allow-list
 allow-list: deps-python $(VENV)/.ready ## regenerate the plugin's table of variables from reprise/allowlist.toml
 	@$(PYTHON) tools/allow-list

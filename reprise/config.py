@@ -283,6 +283,17 @@ class Containers(Section):
     )
 
 
+class Mpich(Section):
+    """Settings of MPICH, including the releases that jobs of this site may load."""
+
+    releases: list[str] = Field(
+        default_factory=list,
+        description="releases of MPICH that jobs may load, e.g. ['4.0.2']; if empty, jobs get no settings of MPICH",
+    )
+    library: str = Field("/usr/lib/x86_64-linux-gnu/libmpich.so.12", description="MPICH's library that campaigns tune")
+    mpiexec: str = Field("mpiexec.hydra", description="command that launches trials with `launcher: hydra`")
+
+
 class Config(Section):
     """Content of the configuration file."""
 
@@ -295,6 +306,7 @@ class Config(Section):
     tuner: Tuner = Tuner()
     openmpi: OpenMPI = OpenMPI()
     containers: Containers = Containers()
+    mpich: Mpich = Mpich()
     web: Web = Web()
 
 

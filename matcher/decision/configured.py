@@ -38,6 +38,7 @@ def policy_of(config: Config) -> Policy:
         config.matcher.predicted,
         tuple(map(str, config.containers.visible)),
         str(config.tuner.preload_directory),
+        tuple(config.mpich.releases),
     )
 
 

@@ -30,10 +30,10 @@ OF_GPUS = ("NCCL_", "RCCL_")  # prefixes of variables of libraries that only pro
 class Policy:
     """The site's rules for decisions.
 
-    `mode` is "on", "observe" or "off". `openmpi` are the Open MPI releases that a job may load. `access` decides which
-    jobs may get settings. If `predicted` is True, jobs also get settings that a model chose and a single comparison
-    confirmed. `visible` are the host directories that all containers of the site contain. Libraries are preloaded from
-    `preload_directory`.
+    `mode` is "on", "observe" or "off". `openmpi` and `mpich` are the releases of Open MPI and MPICH that a job may
+    load. `access` decides which jobs may get settings. If `predicted` is True, jobs also get settings that a model
+    chose and a single comparison confirmed. `visible` are the host directories that all containers of the site contain.
+    Libraries are preloaded from `preload_directory`.
     """
 
     cluster: str
@@ -43,6 +43,7 @@ class Policy:
     predicted: bool = False
     visible: tuple[str, ...] = ()
     preload_directory: str = ""
+    mpich: tuple[str, ...] = ()
 
 
 def refusal(
@@ -67,6 +68,7 @@ def refusal(
         or _prediction(record, policy)
         or other_mpi(record.terms, job)
         or _openmpi(record, job, policy)
+        or _mpich(record, policy)
         or _users_choice(record, chosen)
         or (_gpus(job) if _is_of_gpus(record) else _launcher(record, job))
         or _preload(record, job)
@@ -120,6 +122,17 @@ def _openmpi(record: Known, job: JobMetadata, policy: Policy) -> str | None:
         which = "which the job loads" if is_named else "which a job of this site may load"
         return f"was not proved harmless to Open MPI {', '.join(missing)}, {which}"
     return None
+
+
+def _mpich(record: Known, policy: Policy) -> str | None:
+    """Refuse a selection file unless it fits all MPICH releases of the site; it ends programs of other releases."""
+    fitting = record.terms.context.mpich
+    if fitting is None:
+        return None
+    if not policy.mpich:
+        return "depends on MPICH's release, and the site declares none (set [mpich] releases)"
+    missing = [release for release in policy.mpich if release not in fitting]
+    return f"would end programs of MPICH {missing[0]}, which a job of this site may load" if missing else None
 
 
 def _users_choice(record: Known, chosen: Sequence[str]) -> str | None:

@@ -47,6 +47,7 @@ class Context:
     memory: int | None = None
     placement: str | None = None
     openmpi: tuple[str, ...] | None = None
+    mpich: tuple[str, ...] | None = None
     predicted: bool = False
 
 
@@ -156,6 +157,7 @@ class _Context(_Strict):
     memory: int = 0
     placement: str = ""
     openmpi: tuple[str, ...] = ()
+    mpich: tuple[str, ...] = ()
     predicted: bool = False
 
 

@@ -332,7 +332,7 @@ def build_executor(
         return LocalExecutor()
     if section.kind == "replay":
         return ReplayExecutor(definition.search.seed)
-    launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun)
+    launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun, config.mpich.mpiexec)
     options = section.sbatch_options()
     if section.kind == "slurm":
         return JobExecutor(slurm, name, launcher, options, say, sleep)

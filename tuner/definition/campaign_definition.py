@@ -241,7 +241,7 @@ class ExecutorSection(Section):
     reservation: Word | None = Field(None, description="Slurm reservation of the jobs")
     time_limit: Word | None = Field(None, description="time limit of the allocation in Slurm's format, e.g. 2:00:00")
     max_trial_s: float = Field(600.0, gt=0, description="time limit of any trial, in seconds")
-    launcher: Literal["srun", "mpirun"] = Field("srun", description="command that starts the ranks of a trial")
+    launcher: Literal["srun", "mpirun", "hydra"] = Field("srun", description="command that starts the ranks of a trial")
     mpi: Word = Field("pmix", description="srun's MPI plugin; `srun --mpi=list` shows all plugins")
     options: list[Option] = Field(default_factory=list, description="further options of sbatch, e.g. --exclusive")
 

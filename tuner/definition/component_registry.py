@@ -23,6 +23,7 @@ TOGETHER = "together"  # the kind that combines several components; the campaign
 KINDS: dict[str, str] = {
     "application": "reprise.tuner.components.application",
     "collectives": "reprise.tuner.openmpi.collectives_component",
+    "mpich-collectives": "reprise.tuner.mpich.mpich_component",
     "landscape": "reprise.tuner.model.landscape_component",
     TOGETHER: "reprise.tuner.together.together_component",
 }

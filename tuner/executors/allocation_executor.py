@@ -184,7 +184,7 @@ class AllocationExecutor:
             command = _before(holder.job_id)
         else:
             self._stage = "measured"
-            if self._launcher.kind == "mpirun":
+            if self._launcher.kind in ("mpirun", "hydra"):
                 environment |= inside(holder.job_id, holder.node_list, holder.nodes, holder.tasks_per_node)
             command = self._launcher.command(plan, own, holder.job_id)
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)

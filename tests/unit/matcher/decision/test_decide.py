@@ -120,6 +120,16 @@ def test_an_older_plugin_gets_the_records_that_it_knows() -> None:
     assert ask(record(), allow_list=1).injected == RULES
 
 
+@pytest.mark.parametrize(
+    ("releases", "why"),
+    [((), "the site declares none"), (("4.0.2", "4.2.1"), "would end programs of MPICH 4.2.1"), (("4.0.2",), "")],
+)
+def test_a_selection_file_is_given_only_if_it_fits_all_releases_of_mpich(releases: tuple[str, ...], why: str) -> None:
+    found = ask(record(**context(mpich=["4.0.2"])), policy=dataclasses.replace(POLICY, mpich=releases))
+    assert found.verdict == ("none" if why else "apply")
+    assert why in found.reason
+
+
 PAIRED = "#!/bin/sh\n#SBATCH -N4 --ntasks-per-node=2 {}\nmpirun /home/alice/bin/lattice --steps 200 --size 64\n"
 
 

@@ -84,7 +84,7 @@ def test_the_example_of_forbidden_combinations_leaves_them_out() -> None:
 def test_every_shipped_component_is_on_the_page() -> None:
     page = (ROOT / "docs/reference/shipped-components.md").read_text()
     shipped = {path.stem for path in SHIPPED.glob("*.yaml") if "\nkind: application\n" in path.read_text()}
-    assert shipped | {"openmpi-collectives"} <= set(table_after("## Activation and results", page))
+    assert shipped | {"openmpi-collectives", "mpich-collectives"} <= set(table_after("## Activation and results", page))
     assert shipped
 
 
