@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise rules`: show how each release of Open MPI reads any rules file, whether from Reprise or not."""
+"""`reprise rules`: show how Open MPI and NCCL read any file with rules, whether from Reprise or not."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _RELEASES = "A release (5.0.7), a group of releases as printed (5.0.7+), or `nod
 
 @click.group()
 def rules() -> None:
-    """Show how Open MPI reads a rules file; Open MPI itself does not report it.
+    """Show how Open MPI reads a rules file, or NCCL a tuner file; they do not report it themselves.
 
-    FILE is the file that OMPI_MCA_coll_tuned_dynamic_rules_filename names, in any form; with --han, the file that
-    OMPI_MCA_coll_han_dynamic_rules_filename names. Nothing is run: Reprise knows how all releases since 4.1.0 read
-    these files.
+    For Open MPI, FILE is the file that OMPI_MCA_coll_tuned_dynamic_rules_filename names, in any form; with --han, the
+    file that OMPI_MCA_coll_han_dynamic_rules_filename names. Nothing is run: Reprise knows how all releases since 4.1.0
+    read these files.
     """
 
 
@@ -107,6 +107,30 @@ def explain(
     call = Call(collective, nodes, ranks, size)
     data, families = _load(file, releases)
     _print(showing.explain_han(data, families, call) if han else showing.explain(data, families, call), as_json)
+
+
+@rules.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--collective", help="Print the line that decides a call of this collective, e.g. allreduce.")
+@click.option("--size", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Bytes of its buffer.")
+@click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes of the communicator.")
+@click.option("--ranks", type=click.IntRange(min=1), default=2, show_default=True, help="Ranks of the communicator.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def nccl(file: Path, collective: str | None, size: int, nodes: int, ranks: int, as_json: bool) -> None:
+    """Report the mistakes in FILE, a tuner file of NCCL or RCCL, or the line that decides a call.
+
+    Exit status: 0 if there are none, 3 if there are, 1 if FILE cannot be read.
+    """
+    from reprise.tuner.nccl import showing_lines
+    from reprise.tuner.nccl.tuner_decision import Call
+
+    data = showing_lines.load(file)
+    if collective is not None:
+        _print(showing_lines.explain(data, Call(showing_lines.known(collective), size, nodes, ranks)), as_json)
+        return
+    shown = showing_lines.check(data)
+    _print(shown, as_json)
+    sys.exit(0 if shown.good else 3)
 
 
 def _load(file: Path, releases: Sequence[str]) -> tuple[bytes, list[Family]]:

@@ -24,6 +24,7 @@ KINDS: dict[str, str] = {
     "application": "reprise.tuner.components.application",
     "collectives": "reprise.tuner.openmpi.collectives_component",
     "mpich-collectives": "reprise.tuner.mpich.mpich_component",
+    "nccl": "reprise.tuner.nccl.nccl_component",
     "landscape": "reprise.tuner.model.landscape_component",
     TOGETHER: "reprise.tuner.together.together_component",
 }

@@ -197,7 +197,7 @@ def test_an_allocator_becomes_a_request_for_its_library(place: Path) -> None:
 
 FOR_JOBS = sorted(
     {path.stem for path in SHIPPED.glob("*.yaml")}
-    - {"landscape", "mpich-collectives", "openmpi-collectives", "sbb", "lustre", "together"}
+    - {"landscape", "mpich-collectives", "nccl-collectives", "openmpi-collectives", "sbb", "lustre", "together"}
 )
 
 
