@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPI library among the libraries that an executable needs, read as in spank/executable.c."""
+"""The MPI library among the libraries that an executable needs, found in the same way as in spank/executable.c."""
 
 from __future__ import annotations
 

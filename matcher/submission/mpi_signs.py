@@ -52,7 +52,7 @@ _CONDA = re.compile(r"activate(?<=(?:conda|mamba|ource) activate)\b")
 
 @dataclass
 class Signs:
-    """Signs that have been found, in order and without repetition."""
+    """MPI signs that have been found in a script, in order and without repetition."""
 
     found: dict[str, None] = field(default_factory=dict)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of jobs in Slurm's accounting, from the output of COMMAND or JSON_COMMAND, in the form of submissions.
+"""Reader that converts jobs in Slurm's accounting, as printed by COMMAND or JSON_COMMAND, to submissions.
 
 The rows contain no batch script, and thus neither the program nor its options. They do not contain the number of tasks,
 which Slurm records for job steps only. The submitting command has lost its quotes. Before Slurm 21.08 and in the JSON

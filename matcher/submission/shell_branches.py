@@ -149,7 +149,8 @@ def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
 def _is_doubted(variable: str, variables: Variables) -> bool:
     """Return whether the value of a variable is too uncertain to decide a condition.
 
-    This includes `$#` if its value is 0, because a script that tests `$#` expects arguments, which may have been lost.
+    This includes `$#` if its value is 0, because a script that tests `$#` expects arguments, and the matcher may not
+    know them.
     """
     return variable in variables.doubted or (variable == "#" and variables.values.get("#") == "0")
 

@@ -8,9 +8,10 @@ text, and reads the text in one pass.
 No library is used, for these reasons (measured 2026-11 with Debian 12's Python 3.11). bashlex is under the GPL.
 tree-sitter 0.26.1 with tree-sitter-bash 0.25.1 can crash the process. In the C locale, `{` and a character from U+C7000
 on cause a segmentation fault or a bus error (with 154 of 1,024 characters tried; with none in C.UTF-8; its issue 337),
-because the parser looks up every character in libc's table of character classes. Its Python binding has no timeout and
-cannot be cancelled. The tree-sitter parser took more than 20 ms for 89 of 115 hostile scripts of 128 KiB, and more than
-3 s for 11 of them (among them `a=(`, `<<A` and `|`, repeated). This parser takes at most 11 ms for these scripts.
+because the parser looks up every character in libc's table of character classes. tree-sitter's Python binding has no
+timeout and cannot be cancelled. The tree-sitter parser took more than 20 ms for 89 of 115 hostile scripts of 128 KiB,
+and more than 3 s for 11 of them (among them `a=(`, `<<A` and `|`, repeated). This parser takes at most 11 ms for these
+scripts.
 """
 
 from __future__ import annotations

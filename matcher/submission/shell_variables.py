@@ -2,7 +2,7 @@
 """Variables that a script itself sets, and their expansion in words; unknown variables stay as written.
 
 If a variable's name suggests a secret, the value is masked when it is assigned. The value is therefore masked wherever
-it is used, be it within a word, in part, or through other variables.
+it is used: within a word, in part, or through other variables.
 """
 
 from __future__ import annotations

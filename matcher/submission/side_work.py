@@ -32,7 +32,7 @@ _CODE = re.compile(
     r"(?:mdrun\w*|lmp\w*|namd[23]?|vasp(?:_\w+)?|pw\.x|cp\.x|cp2k\.\w+|pmemd(?:\.\w+)*|sander(?:\.\w+)*|orca|g09|g16|nwchem|"
     r"wrf\.exe|siesta|abinit|dftb\+|cpmd\.x|cpmd|openmx|gpumd|hoomd|desmond|charmm)\Z"
 )
-# Tools of widely used codes that only prepare input, or that run for a few seconds after the code.
+# Tools that come with widely used codes, but only prepare input, or run for a few seconds after the code.
 _TOOLS = """
 blockMesh snappyHexMesh surfaceFeatureExtract surfaceFeatures decomposePar reconstructPar reconstructParMesh setFields
 topoSet checkMesh renumberMesh mapFields foamToVTK foamCleanTutorials patchSummary potentialFoam redistributePar
@@ -48,7 +48,7 @@ _PERFORMS = re.compile(
 )  # NCCL's tests
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
-# Scripts of compilers that are meant to be sourced, and commands that write lists of hosts.
+# Compilers' scripts that are meant to be sourced, and commands that write lists of hosts.
 _SETS_UP = re.compile(
     r"(?:ifort|icc|ifc|compiler|psxe|mkl|mpi|tbb|ipp|daal|advixe-|amplxe-|set)vars\.c?sh\Z|"
     r"(?:host|machine|node)(?:file|list)\w*\Z"

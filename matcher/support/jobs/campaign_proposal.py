@@ -127,7 +127,7 @@ def write_all(
     component: Mapping[str, Any],
     says: Says,
 ) -> dict[int, tuple[str, str]]:
-    """Write a file for each class of jobs. Return, by rank, the file's path and a note on values to be filled in.
+    """Write a campaign file for each class of jobs; return, by rank, the path and a note on values to be filled in.
 
     `says` has the same meaning as in `script_of`.
     """

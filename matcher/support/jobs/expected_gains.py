@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimation of the gain of a new record from the records of similar jobs and from campaigns that found no gain."""
+"""Estimation of a new record's gain, based on the records of similar jobs and on campaigns that found no gain."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from reprise.matcher.wire.credentials import credential_settings
 JSON_VERSION = 1
 DAYS = 90  # number of days whose decisions are reported by day
 RECENT_DAYS = 30  # number of days over which totals are summed
-CLASSES = 10  # maximum numbers of classes of jobs worth tuning, and of records, that are listed
+CLASSES = 10  # maximum number of listed classes of jobs worth tuning, and of listed records
 UNKNOWN = Gain(None, None, None, 0, 0)
 MATCHED = ("apply", "holdout", "observe")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List of batch scripts in which the parser found no program; jobs with such scripts are rarely recognized."""
+"""List of batch scripts in which the parser found no program; jobs with such scripts rarely match a record."""
 
 from __future__ import annotations
 
