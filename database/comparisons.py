@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for the results of blocks of similar jobs, of which some ran with a record's settings and some without."""
+"""Queries for blocks of similar jobs and their results; some jobs of a block get a record's settings, others none."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Decisions(Store):
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
-        """Return the ids, oldest first, of decisions made at the submission of a user's jobs that no job has reported.
+        """Return the ids of decisions made when a user submitted jobs, oldest first, without ids that jobs reported.
 
         Only decisions from `since` (inclusive) to `until` (exclusive) are returned, in Unix seconds.
         """

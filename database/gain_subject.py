@@ -72,7 +72,7 @@ def is_withdrawn(subject: str) -> bool:
 
 
 def promise(gain: float, gain_low: float, subject: str) -> str:
-    """Return a phrase that tells a job's user the gain of the settings, its lower bound and its subject."""
+    """Return a phrase, for a job's user, that states the gain of the settings, its lower bound and its subject."""
     if is_withdrawn(subject):
         return f"unknown gain (measured for {subject})"
     return f"measured gain {gain:.0%} (at least {gain_low:.0%}){not_of_the_run(subject)}"
