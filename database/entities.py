@@ -320,7 +320,7 @@ class RecordProfile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The reports about one run of a job: its start and its end.
+    """The reports about one run of a job: its start, its first step and its end.
 
     There is one row for each start of a job or array task; the row is updated when the job ends. `exit_status` is a
     wait(2) status. `decision_id` is None for jobs without a decision (verdicts `off` and `unreachable`). `unreadable`
@@ -431,8 +431,9 @@ class ServiceRun:
 class Prediction:
     """A model that predicts one cost (`target`, e.g. `read`) of a family of jobs, stored as its training data (`rows`).
 
-    The model is fitted to the rows again when it is needed, so no pickled object is loaded, which could execute code.
-    `engine` is the name and release of the library, and `settings` has the library's parameters.
+    The model is fitted to the rows again when it is needed. It is not stored as a pickled object, because loading such
+    an object could execute code. `engine` is the name and release of the library, and `settings` has the library's
+    parameters.
 
     `mdape` (in percent) and `r2` are measured on held-out configurations; they are None if there were too few of these.
     `refused` is the reason why the model must not be used, in one line; it is empty if the model may be used.

@@ -70,7 +70,7 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        # SQLite reports an I/O error if the file system has no room for the shared index (-shm)
+        # if the file system has no room for the shared index (-shm), SQLite reports an I/O error instead of a full disk
         case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):
             return _full(path)
         case sqlite3.SQLITE_IOERR:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The type of a path's file system, and whether it is a network file system.
 
-In WAL mode, SQLite keeps an index in memory that only processes on the same host can share. On a network file system,
-SQLite would silently lose data (https://sqlite.org/wal.html).
+In WAL mode, SQLite keeps an index in memory that only processes on the same host can share. If several hosts used a
+database on a network file system, SQLite would silently lose data (https://sqlite.org/wal.html).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def subject(parametrization: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def subject_in(text: str) -> str:
-    """Return the subject of a gain, given the text that SUBJECT_SQL yields for the record's row."""
+    """Return the subject of a gain, given the text that SUBJECT_SQL yields for a record's row."""
     try:
         named, rules = json.loads(text)
     except ValueError:
@@ -67,7 +67,7 @@ def not_of_the_run(subject: str) -> str:
 
 
 def is_withdrawn(subject: str) -> bool:
-    """Return whether a gain with this subject was measured by a withdrawn method."""
+    """Return whether a gain with this subject was measured by the withdrawn method of Reprise 0.1 (see WITHDRAWN)."""
     return subject.endswith(WITHDRAWN)
 
 

@@ -39,7 +39,7 @@ def _artifact_problems(database: Database) -> list[str]:
 
 
 def withdrawn(path: Path) -> list[int]:
-    """Return the ids of active records whose gain was measured by a withdrawn method.
+    """Return the ids of active records whose gain was measured by the withdrawn method of Reprise 0.1.
 
     If the database is damaged, the list is empty, and `examine` reports the damage.
     """

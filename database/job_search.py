@@ -187,8 +187,8 @@ class Jobs(Store):
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
         """Return the jobs that meet the conditions, newest first.
 
-        The result has starts of jobs or array tasks with the jobs' decisions, decisions about jobs that reported
-        nothing, and starts of jobs without a decision, whose user names are unknown.
+        An entry of the result is a start of a job or array task with the job's decision, a decision about a job that
+        reported nothing, or a start of a job without a decision, whose user's name is unknown.
         """
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
@@ -233,7 +233,7 @@ class Jobs(Store):
         return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
 
     def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str, int]]:
-        """Yield the gain and the tuned job of each active record, or of each active record for one component.
+        """Yield the gain and the tuned job of each active record; with `component`, only of records for this component.
 
         A row has the record's id, its measured gain, the job's user and application (as in `unmatched`; "" if the
         record is not for an application), and whether the gain refers to the run time.
@@ -243,12 +243,12 @@ class Jobs(Store):
     def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
         """Return the user and application of each complete campaign that did not produce a record.
 
-        With `component`, return only those of campaigns for this component.
+        With `component`, consider only campaigns for this component.
         """
         return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
 
     def compared_records(self) -> Sequence[int]:
-        """Return the ids of records with held-out jobs, or with jobs that could have been held out."""
+        """Return the ids of the records that have jobs in blocks, whether or not any of these jobs was held out."""
         rows = self._read(
             "SELECT DISTINCT compared_id FROM decision WHERE compared_id IS NOT NULL AND block IS NOT NULL"
         )

@@ -6,7 +6,7 @@ id, and job ids start again if Slurm's state is lost. The row that a report belo
 the start, not by the job id alone.
 
 Anyone who submits a job can imitate its plugin. Only slurmstepd, which runs as root, confirms an end. An end that a
-user's process reported is kept for information, and the confirmed end replaces it.
+user's process reported is stored for information, until the confirmed end replaces it.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ _PORT = re.compile(r"\d*")
 _BLANKS = re.compile(r"(\s+)")
 
 # An assignment: `name=value`, or `name: value` and `"name": "value"` as in headers and files. The name must not be a
-# variable reference (`$PWD:/data`), and must not follow an @. In a path, a name counts only if its value is certainly a
-# secret. The text after the colon must not be the `//` of an address.
+# variable reference (`$PWD:/data`), and must not follow an @. In a path, only names count whose values are certainly
+# secrets. The text after the colon must not be the `//` of an address.
 _ASSIGNMENT = re.compile(
     r"""(?<![\w$.@-])(?<!\$\{)-{0,2}(?P<name>[A-Za-z_][\w.-]*+)["']?\s*+(?P<sign>[=:])(?!//|:)\s*+(?=\S)"""
 )
@@ -279,7 +279,7 @@ def _without_values(text: str) -> str:
 def _holds_secret(text: str, found: re.Match[str], how: Likely) -> bool:
     """Return whether the value of an assignment is a secret.
 
-    If the assignment is part of a path, its name counts only if the value is certainly a secret.
+    If the assignment is part of a path, the value is a secret only if its name is `Likely.CERTAIN`.
     """
     begin = found.start()
     if begin and text[begin - 1] == "/" and how is not Likely.CERTAIN:

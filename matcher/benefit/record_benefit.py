@@ -129,7 +129,7 @@ def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequen
 def _that_tell(compared: Iterable[Compared]) -> Iterator[Sequence[Compared]]:
     """Yield the blocks with run times of both given and held-out jobs.
 
-    The other blocks are removed before each user's share is limited, so that they do not count towards a share.
+    The other blocks are removed before `shared_out` limits the number of each user's blocks, so that they do not count.
     """
     return (block for block in blocks(compared) if all(map(len, _seconds(block))))
 

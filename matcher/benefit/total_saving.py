@@ -14,7 +14,7 @@ CERTAIN = 0.999  # larger gains are reduced to this value; a gain of 1 would mea
 
 @dataclass(frozen=True)
 class Given:
-    """Use of one record in production: the number of jobs that ended with its settings, their node-hours and gain."""
+    """Use of one record in production: the number and node-hours of jobs that ended with its settings, and its gain."""
 
     record: int
     jobs: int

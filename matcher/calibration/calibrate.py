@@ -76,7 +76,7 @@ class Calibration:
 
 
 def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = "", seed: int = 0) -> Site:
-    """Return the pairs of a site's `jobs`, or of KNOWN randomly chosen ones if there are more.
+    """Return the pairs of a site's `jobs`, or of KNOWN randomly chosen jobs if there are more than KNOWN.
 
     Raises MatcherError if there are fewer than LEAST_JOBS jobs.
     """

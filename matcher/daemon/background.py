@@ -20,7 +20,7 @@ STOP_S = 5.0
 
 
 class Background:
-    """Thread that calls `step` once a second. If `step` raises an exception, it is logged, and the calls continue."""
+    """Thread that calls `step` once a second. An exception that `step` raises is logged, and the calls continue."""
 
     def __init__(self, name: str, path: Path, step: Callable[[DaemonDatabase], object]) -> None:
         self._path = path

@@ -60,8 +60,8 @@ class JobPrograms:
     async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:
         """Return the question with its job's metadata, including the program's identity if it is found in time.
 
-        If the decision's id is given as `decision` and the daemon cannot read the program's file, the job will be asked
-        to identify its program.
+        If the decision's id is given as `decision` and the daemon cannot read the program's file, the job will be
+        asked, when it starts, to identify its program.
         """
         understand = partial(
             parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts

@@ -15,7 +15,8 @@ from reprise.matcher.wire.credentials import Method, MethodName
 from reprise.matcher.wire.methods import method_of
 
 UNKNOWN = -1
-# Concurrent calls to munge or Slurm; munged has two threads by default, and also serves Slurm.
+# Maximum number of concurrent calls to munge or Slurm. For comparison: munged has two threads by default, and also
+# serves Slurm.
 CREDENTIAL_THREADS = 4
 
 

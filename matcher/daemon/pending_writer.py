@@ -55,7 +55,7 @@ class _NotNowError(Exception):
 class Writer:
     """Writer of the queue's entries; only the journal's thread may use it.
 
-    `current` returns the open database, which it reopens if the file was deleted or replaced, or raises a
+    `current` returns the open database, after reopening it if the file was deleted or replaced. It may raise a
     DatabaseError.
     """
 

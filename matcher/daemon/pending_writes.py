@@ -95,7 +95,7 @@ class Queue:
     takes made entries for writing, and puts back entries that it could not write. Both threads serve the uids
     round-robin. After the loop has ended, the journal's thread also makes the remaining unmade entries. Each method
     holds the lock throughout, so that neither thread sees a half-done step of the other. Methods hold the lock for
-    microseconds, to move references; only `make_next` holds the lock longer, while it makes an entry, which delays only
+    microseconds, to move references; only `make_next` holds the lock longer, while it makes an entry. This delays only
     the journal.
 
     Entries are made in the loop's thread, because another thread could take the interpreter lock at any time, and
