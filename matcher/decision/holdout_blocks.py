@@ -35,7 +35,7 @@ class Place:
 
 
 def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
-    """Return a new block's pattern, which has one entry per job, in random order, True if the job is to be held out.
+    """Return a new block's pattern: for each job, in random order, an entry that is True if the job is to be held out.
 
     `share` is the share of jobs to hold out, above 0 and below 1. A block has a single job of the rarer kind (held out
     or not). If no block size gives the exact share, one of the two nearest sizes is chosen at random. `in_doubt` raises

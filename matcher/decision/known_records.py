@@ -53,7 +53,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """All values of a record that the guards check; a job is refused all records with equal terms, or none of them.
+    """All values of a record that the guards check: for one job, they refuse all records with equal terms, or none.
 
     Equal terms are usually the same object, even if they were unpickled from another process, because `_the_terms`
     caches up to TERMS of them.
