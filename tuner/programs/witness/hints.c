@@ -105,8 +105,8 @@ static void put_info(struct line *line, MPI_Info info)
     put_words(line, "}");
 }
 
-// Write ROMIO's lines `key = NAME value = VALUE` as a JSON object, or null if there are none, and all other lines to
-// the descriptor `others`.
+// Add the hints in ROMIO's lines `key = NAME value = VALUE` to `line` as a JSON object, or null if there are no such
+// lines. Write all other lines to the descriptor `others`.
 static void put_hints(struct line *line, const char *text, int others)
 {
     int said = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators, each with an identifier that is equal on all members, without communication. All ranks of the parent
-// create their communicators in the same order, so the identifier is a hash of the parent's identifier, the number of
-// the creating call, and the members.
+// Communicators, each with an identifier that is equal on all members. The members compute the identifier without
+// communication, as a hash of the parent's identifier, the number of the creating call, and the members. The number is
+// equal on all members, because all ranks of a communicator call its creating functions in the same order.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +64,8 @@ static int *members_of(MPI_Comm handle, bool is_remote, int size)
     return members;
 }
 
-// Return the index of a group's entry in `shapes`, and take ownership of `members`. Groups without a free entry share
-// index 0.
+// Return the index of a group's entry in `shapes`, and take ownership of `members`. If no entry is free for a group,
+// the index is 0, which all such groups share.
 static uint32_t shape_of(int *members, int size, int rank)
 {
     struct mpi_state *mpi = mpi_state();
@@ -154,8 +154,8 @@ void comms_ask(MPI_Comm handle, struct comm *comm)
     *comm = (struct comm){.rank = rank, .size = size, .peers = peers, .is_inter = is_inter};
 }
 
-// Record a communicator. `parent` is the communicator that `handle` was made from. It is NULL if the creation of
-// `handle` was not observed, or if only the members of `handle` took part.
+// Record a communicator. `parent` is the communicator that `handle` was made from. `parent` is NULL if the creation of
+// `handle` was not observed, or if only the members of `handle` called the creating function.
 static struct comm *take(MPI_Comm handle, struct comm *parent)
 {
     struct mpi_state *mpi = mpi_state();

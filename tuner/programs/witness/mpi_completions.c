@@ -155,9 +155,9 @@ static bool handles_keep(struct handles *handles, const MPI_Request *requests, i
     return handles->all != NULL;
 }
 
-// Remove the `done` requests that a call completed from the table of pending requests, and copy them to `taken`.
-// `which` contains their indices in `handles`, or is NULL for the first `done` handles. Several requests may share one
-// handle. Returns the sum of the requests' weights.
+// A call has completed `done` requests. Copy them to `taken`, and remove them from the table of pending requests unless
+// they are persistent. `which` contains their indices in `handles`, or is NULL for the first `done` handles. Several
+// requests may share one handle. Returns the sum of the requests' weights.
 static uint64_t take_completed(const struct handles *handles, const int *which, int done, struct request *taken)
 {
     uint64_t weight = 0;

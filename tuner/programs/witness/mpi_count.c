@@ -11,8 +11,8 @@
 #include "table.h"
 #include "trace.h"
 
-// Number of attempts to take the lock before the processor is yielded. Another thread holds the lock for a tenth of a
-// microsecond to count a call.
+// Number of attempts to take the lock before the processor is yielded. To count a call, a thread holds the lock for a
+// tenth of a microsecond.
 enum { SPINS = 1000 };
 // Longest wait for the lock if the thread that holds it is itself waiting, for example for the loader's lock.
 static const uint64_t PATIENCE_NS = 10e9;
@@ -346,7 +346,7 @@ void count_completion(const struct request *request, uint64_t enter, uint64_t le
     sample(request, enter, leave);
 }
 
-// Describe a call in the form of a request, whether it is blocking or starts a request.
+// Return the description of a call as a `struct request`, even if the call is blocking and starts no request.
 static struct request as_request(const struct mpi_call *call)
 {
     struct request request = {

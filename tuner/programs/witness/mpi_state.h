@@ -143,7 +143,7 @@ static inline struct mpi_state *mpi_state(void)
     return (struct mpi_state *)witness->mpi;
 }
 
-// An MPI call, from before its start until after its end.
+// Data about an MPI call, kept from before its start until after its end.
 struct mpi_call {
     enum kind kind;
     enum family family;
@@ -181,8 +181,9 @@ static inline bool mpi_is_watched(void)
     return __builtin_expect(witness != NULL, 0) && witness_inside == 0 && mpi_state()->is_on;
 }
 
-// Take the lock before a call is described. Returns false in a signal handler of the thread that holds the lock, and if
-// another thread does not release the lock in time. The caller then makes the call without counting it.
+// Take the lock before a call is described. Returns false if it is called in a signal handler of the thread that holds
+// the lock, or if another thread does not release the lock in time. If it returns false, the caller makes the MPI call
+// without counting it.
 bool mpi_begin(void);
 // Call mpi_enter when the call is completely described, just before the real call, and mpi_leave after the real call.
 void mpi_enter(struct mpi_call *call);

@@ -6,11 +6,11 @@
 
 #define BYTES(count, type) mpi_bytes(count, type)
 #define IS_ROOT (call.peer == (call.comm.is_inter ? MPI_ROOT : call.comm.rank))
-// In an intercommunicator, the root's group takes part only through the root. The arguments of its other ranks may have
-// any value.
+// In a rooted collective on an intercommunicator, only the root takes part from its group. The arguments of the group's
+// other ranks may have any value.
 #define TAKES_PART !(call.comm.is_inter && call.peer == MPI_PROC_NULL)
 
-// The following macros make up the descriptions in mpi_calls.def.
+// The descriptions of calls in mpi_calls.def consist of the following macros.
 #define SENDS(count, type, to, tag, comm)                                                                              \
     call_message(&call, true, BYTES(count, type), to, tag, comm);                                                      \
     call.type_size = (uint32_t)BYTES(1, type);

@@ -96,8 +96,9 @@ VECTORED(pwritev, WRITING, (int fd, const struct iovec *parts, int count, off_t 
 VECTORED(pwritev64, WRITING, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset),
          offset)
 
-// Return the cell that counts the kernel call that a call on a stream causes, and set `*moved` to the estimated number
-// of bytes. Returns NULL if the stream's buffer is enough.
+// Return the cell for a read from or write to a stream that makes libc call the kernel, and set `*moved` to the
+// estimated number of bytes of the kernel call. Returns NULL if the stream's buffer suffices, so that libc does not
+// call the kernel.
 static struct io_cell *stream_cell(FILE *stream, enum direction direction, size_t bytes, size_t *moved)
 {
     if (!witness || !bytes)

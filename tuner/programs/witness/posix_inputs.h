@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the names of files that a process reads and has not written. If the run is repeated, these files may be
-// cached in memory.
+// Records the names of files that a process reads and has not written. In a later run, these files may be cached in
+// memory, which makes reading them faster.
 #ifndef WITNESS_POSIX_INPUTS_H
 #define WITNESS_POSIX_INPUTS_H
 

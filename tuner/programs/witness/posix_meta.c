@@ -29,8 +29,8 @@ int __lxstat64(int version, const char *path, struct stat64 *found);
 int __fxstat64(int version, int fd, struct stat64 *found);
 int __fxstatat64(int version, int directory, const char *path, struct stat64 *found, int flags);
 
-// Return the cell that counts a call. Returns NULL if nothing is recorded, or if MPI makes the call, which is then
-// counted as part of an MPI call.
+// Return the cell that counts a call. Returns NULL if nothing is recorded, or if the call is made inside an MPI call
+// and is therefore counted as part of the MPI call.
 static inline struct io_cell *meta_cell(enum meta sort)
 {
     return witness && !witness_inside ? &state_block()->meta[sort] : NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for the witness's own files, which bypass its wrappers of libc's functions.
+// Direct system calls for the witness's own files. Unlike libc's functions, they do not pass through the witness's
+// wrappers.
 #ifndef WITNESS_RAW_H
 #define WITNESS_RAW_H
 
@@ -14,8 +15,8 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    // The program has closed a standard stream, whose number the file now has. Use a higher number, because other
-    // threads may write to the standard stream, and their output must not get into this file.
+    // The program has closed a standard stream, and the file now has the stream's descriptor number. Use a higher
+    // number, because other threads may still write to the standard stream, and their output must not go to this file.
     const int higher = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     syscall(SYS_close, fd);
     return higher;

@@ -21,11 +21,12 @@
 
 enum {
     VERSION = 1,
-    // Shortest run, in nanoseconds, of a program without MPI that leaves a report. If shorter programs left reports,
-    // too, a script would leave a report for each of its commands.
+    // Minimum run time, in nanoseconds, at which a program without MPI leaves a report. Without this minimum, a script
+    // would leave a report for each of its commands.
     WORTH_NS = 10000000,
-    // Size in bytes of the directory itself, not of its files, above which programs without MPI leave no reports. A
-    // directory on ext4 reaches this size with about 25,000 reports.
+    // If the directory of the reports is larger than this number of bytes, programs without MPI leave no reports. The
+    // size is that of the directory itself, without its files. A directory on ext4 reaches this size with about 25,000
+    // reports.
     DIRECTORY_BYTES = 2097152,
     ROOM = 65536,
     HOST_BYTES = 64,
@@ -88,7 +89,8 @@ static unsigned long long at_ns(const struct output *to, uint64_t ticks)
     return witness->realtime + in_ns(to, ticks - witness->ticks);
 }
 
-// Add a cell to the sums. Calls since the last timed call are assumed to have the same averages as the calls before.
+// Add a cell to the sums. Calls since the last timed call are assumed to have the same average bytes and ticks as the
+// calls before.
 static void add(const struct io_cell *cell, uint64_t *calls, uint64_t *bytes, uint64_t *ticks)
 {
     const uint64_t timed = cell->calls - cell->since;

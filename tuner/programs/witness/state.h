@@ -15,8 +15,9 @@
 #include "table.h"
 
 // Counts of calls of one kind to one file system. If the calls are short, only one of `period` calls is timed, and it
-// represents all calls since the last timed one. A new period is drawn after each timed call. The kernel reads ahead at
-// regular distances, so with a fixed period, the timed calls might always be those that wait for the kernel, or never.
+// represents all calls since the last timed one. A new random period is drawn after each timed call. With a fixed
+// period, all timed calls or none of them might be calls that wait for the kernel, because the kernel reads ahead at
+// regular distances.
 struct io_cell {
     uint64_t calls;
     uint64_t bytes;
@@ -102,8 +103,9 @@ static inline unsigned state_class(uint64_t bytes)
     return class < CLASSES ? class : CLASSES - 1;
 }
 
-// Count a call that need not be timed. The call is counted before it is made, so that the compiler can make it the
-// wrapper's tail call. Returns false, without counting, if the call must be timed; cell_timed then counts it.
+// Count a call that need not be timed. The call is counted before it is made, so that the compiler can turn the real
+// call into a tail call of the wrapper. Returns false, without counting, if the call must be timed; cell_timed then
+// counts it.
 static inline bool cell_skips(struct io_cell *cell)
 {
     if (cell->since + 1 >= cell->period)

@@ -129,8 +129,9 @@ static bool finds_nothing(const struct trace_event *event)
     }
 }
 
-// Extend the last event by a call if both are equal polls without a result, one right after the other. Returns false if
-// they are not. A program that polls makes ten million such calls per second, whose events would fill the disk.
+// If a call and the last event are equal polls without a result, and the call follows the event within POLL_NS, extend
+// the event to include the call. Otherwise, return false. A program that polls makes ten million such calls per second,
+// and an event for each of them would fill the disk.
 static bool is_taken_in(const struct trace_event *event)
 {
     struct trace_event before;
