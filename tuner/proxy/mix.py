@@ -40,7 +40,7 @@ Item: TypeAlias = Call | Loop
 
 @dataclass(frozen=True)
 class Mix:
-    """Communication in one run of an application, which a replay repeats.
+    """Communication that an application performed in one run, and that a replay repeats.
 
     `comms`: members of each communicator, as ranks in MPI_COMM_WORLD, which is the first communicator. `programs`:
     calls and loops of each rank. `source`: kind of recording that the mix was made from. `seconds`: duration of the

@@ -18,7 +18,8 @@ class RankBuilder:
     """Builds a rank's program from its recorded calls.
 
     All times are in seconds on the same clock. The time between the end of a call and the start of the next call counts
-    as computation. The duration of a call is not stored, since the replay makes the call, too.
+    as computation. The duration of a call is not stored, since the replay makes the same call, which takes its own
+    time.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,8 @@ class RankBuilder:
     def start(self, text: str, request: Hashable, enter: float, leave: float) -> None:
         """Add a call that starts a request."""
         self._pass(enter, leave)
-        # An earlier request had the same id. It was freed or cancelled, so no completion was recorded.
+        # If an earlier request with the same id is still pending, it was freed or cancelled, so its completion was not
+        # recorded.
         if request in self._slots:
             self.left_out["request"] += 1
             self._release(request)

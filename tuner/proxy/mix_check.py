@@ -55,7 +55,7 @@ def check(mix: Mix) -> None:
 
 
 def unsupported(mix: Mix) -> str:
-    """Return an error message for a mix that lacks calls that a replay does not support."""
+    """Return an error message that names the kinds of calls that a mix lacks because a replay does not support them."""
     return f"it calls {', '.join(sorted(mix.left_out))}, which a replay does not support"
 
 

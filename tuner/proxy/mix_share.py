@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a cheaper mix from a share of a mix's calls, chosen so that it ranks settings as the whole mix does.
+"""Make a cheaper mix from a share of a mix's calls, chosen so that both mixes rank settings in the same order.
 
 There are two methods. `mix_segments` keeps some of the segments of each shape. This preserves the proportions of the
 whole run, but requires collectives that include all ranks, at which to cut. `cut_loops` keeps some repetitions of each
-loop that all ranks execute equally often and at corresponding places in their sequences of loops. Calls outside of
-loops remain. Both methods preserve phases and their order, and the result is simulated (`mix_check`) before it is
-returned.
+loop that all ranks have in common: with the same number of repetitions, and at corresponding places in their sequences
+of loops. Calls outside of loops remain. Both methods preserve phases and their order, and the result is simulated
+(`mix_check`) before it is returned.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _cut(mix: Mix, groups: Sequence[tuple[int, ...]], share: float) -> Mix:
 def _cut_loops(loops: Sequence[Loop], share: float) -> list[Loop]:
     """Return all ranks' copies of a loop with `share` times as many repetitions.
 
-    If the loop must keep more repetitions than that, since LEAST is the minimum, the loops inside it are cut, too.
+    If the loop has to keep more repetitions because of the minimum LEAST, the loops in its body are cut, too.
     """
     before = loops[0].count
     count = min(before, max(LEAST, round(before * share)))

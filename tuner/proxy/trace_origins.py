@@ -16,7 +16,7 @@ Key = tuple[int, int, int]
 
 
 def origins(traces: Sequence[Trace]) -> Mapping[Key, Origin] | None:
-    """Return the origin of each received message, by receive, or None if every receive names its source and tag."""
+    """Return each received message's sender and tag, by receive; None if every receive names its source and tag."""
     if not any(
         one.kind in MESSAGES and ANY in (one.peer, one.tag, one.source, one.recv_tag)
         for trace in traces
@@ -95,7 +95,7 @@ def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple
 
 
 def define(known: dict[int, Comm], event: Event) -> bool:
-    """Add the communicator that an event defines to `known`, with the number that all its members use for it.
+    """If an event defines a communicator, add it to `known` with the identifier that is equal on all its members.
 
     Return whether it was added; MPI_COMM_WORLD and MPI_COMM_SELF are not added.
     """

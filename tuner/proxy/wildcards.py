@@ -50,7 +50,7 @@ class Posted(Generic[K]):
 
 
 def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
-    """Return, for each receive's key, the sender and tag of the message that it got.
+    """Return the sender and tag of the message that each receive took, by the receive's key.
 
     `anybody` is the value that means any source or any tag. A receive that ended but matched no message is assumed to
     have been cancelled, and is not in the result.

@@ -33,8 +33,8 @@ def point_of(parametrization: Mapping[str, Any]) -> Point:
 def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, Any]:
     """Return the state of a problem, computed from its trials.
 
-    `over`: the campaign has already started the next problem. The keys are those of a problem in a complete campaign's
-    summary; `default` is None until a run of the default has a value.
+    `over`: the campaign has already started the next problem. The keys are those that a problem has in the summary of a
+    complete campaign. `default` is None until a run of the default has a value.
     """
     known = Rows(rows)
     defaults = [row for row in known.of(TrialRole.DEFAULT) if row.value is not None]
@@ -166,7 +166,7 @@ def _unit(rows: Sequence[Trial]) -> str:
 
 
 def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
-    """Return the values by point, with the points in the order in which they first got a value."""
+    """Return the measured values of each point, with the points in the order of their first measured values."""
     values: dict[Point, list[float]] = {}
     for row in rows:
         if row.value is not None:
@@ -276,7 +276,7 @@ def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
-    """Return how the default changed between its runs before the search and its runs in the final comparison.
+    """Return how the default's values changed from its runs before the search to its runs in the final comparison.
 
     Return None if either phase has fewer than two runs.
     """
@@ -299,8 +299,8 @@ def _pruning(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any] | None
     """Return the node-hours that pruning saved; None if no trial was pruned.
 
     `most` assumes that each pruned trial would have run until the time limit for trials. `estimate` assumes that each
-    pruned trial would have taken as long as the longer complete trials of its problem on average. `estimate` is None if
-    a pruned trial's problem has no longer complete trials.
+    pruned trial would have taken the mean time of those complete trials of its problem that took longer than the pruned
+    trial ran. `estimate` is None if a pruned trial's problem has no such complete trials.
     """
     pruned = [row for row in rows if row.state is TrialState.PRUNED]
     if not pruned:
