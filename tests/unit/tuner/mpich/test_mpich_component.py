@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reprise.allowlist import is_allowed, is_told
+from reprise.allowlist import is_allowed, is_reported
 from reprise.config import Config
 from reprise.database.entities import Measurement
 from reprise.tuner.errors import ObjectiveError, TunerError
@@ -132,7 +132,7 @@ def test_a_site_with_another_release_is_refused_before_anything_is_measured() ->
 
 
 def test_the_plugin_reports_every_variable_with_which_users_choose() -> None:
-    assert all(is_told(name.replace("*", "X")) for name in CONFLICTS)
+    assert all(is_reported(name.replace("*", "X")) for name in CONFLICTS)
 
 
 def test_the_shipped_component_has_valid_defaults() -> None:

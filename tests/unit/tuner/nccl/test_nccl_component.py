@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reprise.allowlist import is_allowed, is_told
+from reprise.allowlist import is_allowed, is_reported
 from reprise.config import Config
 from reprise.database.entities import Measurement, Scope
 from reprise.database.facade import Database
@@ -195,7 +195,7 @@ def test_winners_are_published_in_one_file_for_all_layouts(gpus: Path) -> None:
     assert [one.gain, one.gain_low] == pytest.approx([0.5, 0.4])
     assert not {"nodes", "tasks_per_node"} & {*made.context(), *one.context}
     assert all(is_allowed(name) for name in one.environment)
-    assert all(is_told(name.replace("*", "x")) for name in one.conflicts)
+    assert all(is_reported(name.replace("*", "x")) for name in one.conflicts)
 
 
 def test_nothing_is_published_without_a_gain(gpus: Path) -> None:
