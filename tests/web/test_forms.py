@@ -30,6 +30,10 @@ SAID: dict[str, Any] = {
     "flavor": "small",
     "file": str(LANDSCAPE),
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
+    "collectives": ["allreduce"],
+    "sizes": [8, 1048576],
+    "tuner_plugin": "/opt/nccl/libnccl-tuner-example.so",
+    "benchmark_path": "/opt/nccl-tests/build",
 }
 """Values that an admin who reads the form's hints would enter, by setting."""
 

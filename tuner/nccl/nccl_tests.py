@@ -70,7 +70,7 @@ def time_in(stdout: str, size: int, ranks: int) -> Sample:
 
 
 def _row(columns: Sequence[str], words: Sequence[str], line: str) -> dict[str, list[str]]:
-    """Return the words of a line by the names of their columns, of which some occur twice.
+    """Return the words of a line by the names of their columns; some names occur twice.
 
     Raise ObjectiveError if their numbers differ, or if the release of nccl-tests does not count wrong results.
     """
@@ -86,9 +86,9 @@ def _sample(row: dict[str, list[str]], size: int) -> Sample:
     if any(count not in ("0", "N/A") for count in row[WRONG]) or row[WRONG][0] == "N/A":
         raise ObjectiveError(f"{size} bytes: nccl-tests counts wrong results ({', '.join(row[WRONG])})")
     try:
-        slower = max(float(word) for word in row["time"])
+        times = [float(word) for word in row["time"]]
     except (KeyError, ValueError) as error:
         raise ObjectiveError(f"{size} bytes: nccl-tests printed no time") from error
-    if not 0 < slower < float("inf"):
-        raise ObjectiveError(f"{size} bytes: nccl-tests measured {slower} us, which is not a valid time")
-    return Sample(slower * US)
+    if not all(0 < time < float("inf") for time in times):
+        raise ObjectiveError(f"{size} bytes: nccl-tests measured {times} us, which are not valid times")
+    return Sample(max(times) * US)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `reprise rules nccl` prints about a tuner file: its mistakes, or the line that decides a call."""
+"""Output of `reprise rules nccl` about a tuner file: its mistakes, or the line that decides a call."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Mistake:
 
 
 def mistakes(data: bytes) -> list[Mistake]:
-    """Return the mistakes in a tuner file, by line; a file without any is read alike by all plugins."""
+    """Return the mistakes in a tuner file, by line; all plugins read a file without any in the same way."""
     found: list[Mistake] = []
     good: list[int] = []
     for number, raw in enumerate(data.split(b"\n"), 1):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 COLLECTIVES = ("broadcast", "reduce", "allgather", "reducescatter", "allreduce")
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 PROTOCOLS = ("ll", "ll128", "simple")
-# What a plugin takes for a name that it does not know.
+# Names that a plugin assumes in place of a name that it does not know.
 UNKNOWN_COLLECTIVE, UNKNOWN_ALGORITHM, UNKNOWN_PROTOCOL = "allreduce", "ring", "simple"
 
 ANY = -1  # matches every number of nodes, ranks and operations, and both kinds of buffers

@@ -103,7 +103,7 @@ def test_settings_with_a_fixed_choice_list_their_values() -> None:
         ("reprise-campaign.5", "kind", get_args(ExecutorKind)),
         ("reprise-campaign.5", "scope", Scope),
         ("reprise-campaign.5", "days", DAYS),
-        ("reprise-campaign.5", "launcher", ("srun", "mpirun")),
+        ("reprise-campaign.5", "launcher", ("srun", "mpirun", "hydra")),
     ):
         assert re.search(rf"\b{setting} \(default [^;]+; one of {', '.join(words)}\)", plain(PAGES[page])), setting
 

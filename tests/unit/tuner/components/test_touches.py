@@ -18,7 +18,8 @@ from tests.unit.component_values import SHIPPED, component, definition, shipped
 ALL = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in ("landscape", "together")])
+# A profile does not name the program's MPI, so it never proposes `mpich-collectives`.
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("landscape", "mpich-collectives", "together")])
 def test_every_shipped_component_says_what_it_touches(name: str) -> None:
     names = shipped(name)["touches"]
     assert names and all(is_known(one) for one in names)

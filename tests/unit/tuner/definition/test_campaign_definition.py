@@ -148,7 +148,7 @@ def component_message(tmp_path: Path, text: str, name: str = "fake") -> str:
         ("name: other\nversion: '1'\ndescription: d\nkind: collectives\n", "its name is 'other'"),
         (
             "name: fake\nversion: '1'\ndescription: d\nkind: magic\n",
-            "kind 'magic' is unknown: use one of application, collectives, nccl, landscape",
+            "kind 'magic' is unknown: use one of application, collectives, mpich-collectives, nccl, landscape",
         ),
         ("name: fake\n", "'version' must be a string"),
     ],

@@ -148,7 +148,9 @@ def test_the_slower_of_the_two_times_counts(gpus: Path) -> None:
         (ranks(8) + TABLE[: TABLE.index("21.25") + 2], "has no times"),  # a truncated line
         (ranks(8) + TABLE.replace("#wrong", "error"), "use release 2.13 or later"),
         (ranks(8) + TABLE.replace("   redop", ""), "unknown table"),
-        (ranks(8) + TABLE.replace("20.50", "nan").replace("21.25", "nan"), "not a valid time"),
+        (ranks(8) + TABLE.replace("20.50", "nan"), "not valid times"),
+        (ranks(8) + TABLE.replace("21.25", "nan"), "not valid times"),
+        (ranks(8) + TABLE.replace("21.25", "0.00"), "not valid times"),
         (ranks(8) + TABLE.replace("20.50", "-"), "no time"),
     ],
 )
