@@ -48,7 +48,7 @@ def shared(mix: Mix, share: float) -> Mix:
 
 
 def cut_loops(mix: Mix, share: float) -> Mix:
-    """Return a mix whose loops have `share` times as many repetitions, or the same mix if no loop can be cut."""
+    """Return a mix whose loops keep only `share` of their repetitions, or the same mix if no loop can be cut."""
     groups = _groups(mix.programs)
     whole = _cut(mix, groups, share)
     if _is_sound(whole):
@@ -120,7 +120,7 @@ def _cut(mix: Mix, groups: Sequence[tuple[int, ...]], share: float) -> Mix:
 
 
 def _cut_loops(loops: Sequence[Loop], share: float) -> list[Loop]:
-    """Return all ranks' copies of a loop with `share` times as many repetitions.
+    """Return all ranks' copies of a loop with only `share` of its repetitions.
 
     If the loop has to keep more repetitions because of the minimum LEAST, the loops in its body are cut, too.
     """

@@ -142,7 +142,7 @@ class RankCalls:
             self.events.append(replace(event, kind="waitall", values=tuple(done)))
         elif event.kind.startswith(("wait", "test")):
             last = self.events[-1] if self.events else event
-            # If the program polls, consecutive calls complete no request; they become one event.
+            # If the program polls, consecutive calls of one kind that complete no request become one event.
             if last.kind == event.kind and not last.values:
                 self.events[-1] = replace(last, leave=event.leave)
             else:

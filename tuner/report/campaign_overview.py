@@ -18,8 +18,8 @@ from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
 
-STALE_S = 600.0  # seconds without a sign of life before a warning; minutes may pass while Slurm is down
-INTERRUPTED = "interrupted"  # state of a campaign that has no coordinator but is still running in the database
+STALE_S = 600.0  # seconds without a coordinator's sign of life before a warning; minutes may pass while Slurm is down
+INTERRUPTED = "interrupted"  # state of a campaign that has no coordinator, although the database has it as running
 
 
 def state_of(campaign: Campaign, config: Config) -> str:

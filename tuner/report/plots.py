@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw plots of a campaign as SVG images for an HTML page, without scripts and URLs.
+"""Draw plots of a campaign as SVG images without scripts and URLs, for use in an HTML page.
 
 Each drawing function takes a result of `tuner.report.analysis` and returns one `<svg>` element with colors from the
 page's style sheet. `png` makes a PNG image instead.
@@ -66,7 +66,7 @@ COLOUR_OF = {
     "ytick.color": "ink",
 }
 DOTS_PER_INCH = 160
-_DRAWING = threading.RLock()  # Matplotlib's settings apply to the whole process, and several threads render pages
+_DRAWING = threading.RLock()  # held while drawing: Matplotlib's settings apply to all of the threads that render pages
 _PNG: ContextVar[list[bytes] | None] = ContextVar("png", default=None)
 
 
@@ -156,7 +156,7 @@ def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
 
 
 def effect(found: Json, unit: str) -> str:
-    """Draw the median, the middle half and the best of the results at each value of a parameter."""
+    """Draw the median, the quartiles and the best of the results at each value of a parameter."""
     values = found["values"]
     factor, unit = words.scale_of([one["high"] for one in values], unit)
     places = list(range(len(values)))
@@ -271,7 +271,7 @@ def level(axes: Axes, value: float, colour: str) -> None:
 
 
 def _value_axis(axes: Axes, label: str) -> None:
-    """Set the label of the value axis, and make the axis logarithmic if the values differ by more than LOG_RANGE."""
+    """Set the label of the value axis, and make it logarithmic if the values span more than a factor of LOG_RANGE."""
     low, high = axes.dataLim.y0, axes.dataLim.y1
     if low > 0 and high > LOG_RANGE * low:
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -312,7 +312,7 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
     """Yield the axes of a new figure, and a function that finishes the figure and returns it as SVG text.
 
     Other threads wait until the figure is finished, since Matplotlib's settings are changed for the whole process.
-    Within `png`, that function stores a PNG image and returns an empty string.
+    While `png` runs, the function that finishes the figure stores a PNG image and returns an empty string.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -325,7 +325,7 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
         FigureCanvasSVG(figure)
 
         def finish() -> str:
-            TightLayoutEngine().execute(figure)  # not set on the figure, since savefig would then draw everything twice
+            TightLayoutEngine().execute(figure)  # if set on the figure, savefig would draw everything twice
             if (made := _PNG.get()) is not None:
                 picture = io.BytesIO()
                 figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})

@@ -60,7 +60,7 @@ def results(described: Json) -> list[dict[str, str]]:
 
 
 def counts(of: Json) -> str:
-    """Return a text with the numbers of a problem's trials by state, and of repeated trials in its search."""
+    """Return a text with the number of a problem's trials in each state, and of the repetitions in its search."""
     states = Counter(one["state"] for one in of["trajectory"])
     repeated = sum(one["run"] > 1 and one["role"] == "search" for one in of["trajectory"])
     parts = [f"{count} {state}" for state, count in states.items()]
@@ -136,7 +136,7 @@ def cost(described: Json) -> list[str]:
 
 
 def record(described: Json) -> list[str]:
-    """Return sentences on the campaign's records, with the environment variables that they give jobs."""
+    """Return sentences on the campaign's records, with the environment variables that the records set in jobs."""
     if not described["records"]:
         why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
         return [f"No record: {why.removeprefix('no record: ')}."]

@@ -11,7 +11,7 @@ from reprise.tuner.report import sentences, words
 
 WIDTH = 100  # maximum number of characters in a line, unless a name is longer
 BAR = 24  # length of the longest bar in characters
-SHOWN = 12  # maximum number of a parameter's values to show; of more values, an evenly spaced selection is shown
+SHOWN = 12  # maximum number of a parameter's values to show; if there are more, they are sampled evenly
 
 
 def render(described: Json) -> str:

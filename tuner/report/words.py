@@ -16,7 +16,8 @@ LONG = 60  # maximum number of characters of a single value to show
 def interval(measured: Mapping[str, Any]) -> str:
     """Return a confidence interval as `mean ± half-width UNIT`.
 
-    Both numbers are rounded to the second significant digit of the half-width, but never more coarsely than to units.
+    Both numbers are rounded to the second significant digit of the half-width, but never more coarsely than to whole
+    numbers.
     """
     mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
     factor, unit = _scale(mean, unit)

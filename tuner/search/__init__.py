@@ -58,7 +58,7 @@ METHODS: Mapping[str, Method] = {
 def settings_of(method: str, mapping: Mapping[str, Any]) -> Section:
     """Read a search method's settings from a campaign file's mapping; `method` is a key of `METHODS`.
 
-    Raise SettingsError, with one line, if they are invalid.
+    Raise SettingsError with a one-line message if the settings are invalid.
     """
     return of_methods.read({name: known.settings for name, known in METHODS.items()}, "method", method, mapping)
 

@@ -43,7 +43,7 @@ class Settings(Section):
 def acceptance(old: float, new: float, temperature: float) -> float:
     """Return the probability of moving to a new value: 1 if it is better, otherwise exp(-(new - old) / T).
 
-    Robert 2021 prints the exponent without the minus sign, so that every point would be accepted.
+    Robert 2021 prints the exponent without the minus sign; with that formula, every point would be accepted.
     """
     if new < old:
         return 1.0
@@ -80,7 +80,7 @@ class AnnealingSearch(OpenedSearch):
         self._step = self.restarts = 0
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
-        """Record an evaluation, and move to its point if annealing accepts it."""
+        """Record an evaluation, and move to the evaluated point if annealing accepts the move."""
         key = self._space.key(parametrization)
         again = key in self._told.observations
         self._told.tell(parametrization, value, censored)

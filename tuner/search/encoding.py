@@ -14,7 +14,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 Matrix = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int_]
 
-BEYOND = 1.0  # values outside the grid, whose width is 1, are placed at most this far from it
+BEYOND = 1.0  # maximum distance from the grid at which values outside it are placed; the grid has width 1
 
 
 def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A steady-state genetic algorithm, which makes one child of two tested points at a time (Robert 2021, section 3.3.1).
+"""A steady-state genetic algorithm: each step makes one child from two tested points (Robert 2021, section 3.3.1).
 
 The population is all observed points. A point's genes are its values, in the order of the parameters.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial points of a search (Robert 2021, section 3.2): distinct canonical points, up to all points of the space.
+"""Initial points of a search (Robert 2021, section 3.2): distinct canonical points, at most as many as the space has.
 
 Equivalent points, which differ only in parameters without effect, count once; random points replace the duplicates.
 """
@@ -80,7 +80,7 @@ def _hypercube(space: Space, size: int, rng: np.random.Generator) -> Iterator[Pa
 
 
 def _nearest(space: Space, points: Sequence[Parametrization]) -> float:
-    """Return the smallest distance between two points."""
+    """Return the square of the smallest distance between two points."""
     rows = encode(space, points)
     if len(rows) < 2 or not len(axes(space)):
         return 0.0

@@ -26,7 +26,7 @@ from reprise.tuner.search.value_scale import truncated_mean, warp
 Context = Mapping[str, float]
 Common = Callable[[Parametrization], Parametrization]  # converts a problem's point to the form that its family shares
 
-# number of cached fits: the problems of a family take turns, and each needs the model fitted to the same data
+# number of cached fits: the problems of a family take turns, and each needs a model that is fitted to the same data
 KEPT_FITS = 16
 
 
@@ -86,7 +86,7 @@ class _Rows:
 
 
 class SharedSearch(GaussianProcessSearch):
-    """A search like `gp-ei`, but with one model for the problem and its relatives, which `relate` sets."""
+    """A search like `gp-ei`, but with one model for the problem and its relatives; `relate` sets the relatives."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -145,7 +145,7 @@ class SharedSearch(GaussianProcessSearch):
 
 
 class _Contexts:
-    """The contexts as columns of logarithms, scaled to the range 0 to 1; a number that never varies has no column."""
+    """The contexts as columns of logarithms, scaled to [0, 1]; a number that is equal in all contexts has no column."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         logs = {name: [math.log2(context[name]) for context in contexts] for name in contexts[0]}

@@ -2,8 +2,9 @@
 """A search that adds one change at a time to the best point so far.
 
 An application affords only some ten runs, fewer than there are values to try. Trying each value alone, as `screening`
-does, spends most of these runs on points that the search then leaves, and further runs on the combinations. Here, each
-run keeps what helped before, so the runs that find the changes also measure them together.
+does, spends most of these runs on points that the search does not use again, and needs further runs for the
+combinations. Here, each run keeps the changes that helped before, so the runs that find helpful changes also measure
+them together.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class StepwiseSearch(OpenedSearch):
         return {name: value for name, value in point.items() if value != self._base[name]}
 
     def _effects(self) -> Mapping[tuple[str, Value], float]:
-        """Estimate the effect of each measured change, in shares of the base's value; negative effects are gains.
+        """Estimate the effect of each measured change, as a fraction of the base's value; negative effects are gains.
 
         The estimate is the posterior mean of a linear model in which the effects of a point's changes add up. The
         effects have independent normal priors with mean 0 and standard deviation EFFECT, and the mean of n runs has
@@ -137,7 +138,7 @@ class StepwiseSearch(OpenedSearch):
         return [one for one in seen if one.values and grid_points.holds(self._space, one.point)]
 
     def _base_value(self, seen: Sequence[Observation]) -> float | None:
-        """Return the mean of the first point's runs, or else that of all points; None if nothing was measured."""
+        """Return the mean of the first point or, if it has no value, of all points' means; None if no point has one."""
         own = self._told.observations.get(self._space.key(self._first))
         if own is not None and own.values:
             return _mean(own)

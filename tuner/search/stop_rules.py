@@ -234,7 +234,7 @@ AnyOf.model_rebuild()
 def rules_of(rules: Sequence[Mapping[str, Any]]) -> AnyOf:
     """Read the list of stop rules in a campaign file; a search stops as soon as any of them is met.
 
-    Raise ValueError, with one line, if the list is invalid.
+    Raise ValueError with a one-line message if the list is invalid.
     """
     try:
         return AnyOf.model_validate({"rules": list(rules)}, strict=True)
@@ -250,7 +250,7 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def improvement(values: Sequence[float | None], window: int, of: Callable[[Sequence[float]], float]) -> float:
-    """Return the improvement of a statistic by the last `window` values.
+    """Return by how much the last `window` values improved a statistic.
 
     The improvement is (b - b') / |b|, where b is the statistic of values[:-window] and b' is the statistic of all
     values.

@@ -43,7 +43,8 @@ def _rbf(squares: Matrix) -> tuple[Matrix, Matrix]:
     return value, -value / 2
 
 
-# The correlation at squared distances r^2, and its derivative with respect to r^2 (Rasmussen & Williams 2006, ch. 4).
+# Each function returns the correlations at squared distances r^2, and their derivatives with respect to r^2 (Rasmussen
+# & Williams 2006, ch. 4).
 KERNELS: Mapping[str, Callable[[Matrix], tuple[Matrix, Matrix]]] = {
     "matern52": _matern52,
     "matern32": _matern32,
@@ -113,8 +114,8 @@ def fit(
 ) -> Surrogate:
     """Return the Gaussian process whose hyperparameters are at the mode of their posterior.
 
-    `points` are rows of `encoding.encode`. `values` are standardized. Each is the mean of as many evaluations as
-    `counts` says, and its noise variance is divided by that number.
+    `points` are rows of `encoding.encode`. `values` are standardized. Each value is the mean of as many evaluations as
+    `counts` gives for it, and its noise variance is divided by that number.
     """
     with one_thread():
         return _fit(_Posterior(points, values, counts, axes, categories, kernel, prior or Prior()))

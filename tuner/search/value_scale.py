@@ -28,7 +28,7 @@ def warp(values: Vector, how: str) -> Vector:
 
 
 def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
-    """Return the expected value of a normal variable that exceeds `bound`.
+    """Return the expected value of a normal variable, given that it exceeds `bound`.
 
     The formula is mu + sigma phi(a) / (1 - Phi(a)) with a = (bound - mu) / sigma. Hutter, Hoos and Leyton-Brown 2013
     (Bayesian optimization with censored response data, section 3) impute censored run times with it.
