@@ -108,7 +108,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     if script is None:
         raise WebError("plotly.js is missing: install the Python package `plotly`, which `reprise[web]` requires")
     app.styles = style_sources(script.read_text(encoding="utf-8"))
-    for route in api.router.routes:  # `pages` has routes with the same names
+    for route in api.router.routes:  # rename: `pages` has routes with the same names
         if isinstance(route, APIRoute) and not route.name.startswith(API):
             route.name = API + route.name
     app.include_router(api.router)

@@ -117,7 +117,7 @@ def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
 
 
 def progress(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that change while a campaign runs, which its open pages receive as events."""
+    """Return the values that change while a campaign runs; the campaign's open pages receive these values as events."""
     found = described["details"]["problems"]
     return {
         "campaign": described["campaign"],

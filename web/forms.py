@@ -40,7 +40,7 @@ def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
 def components(config: Config) -> list[dict[str, Any]]:
     """Return the site's components, sorted by name, with their descriptions.
 
-    If a component's file cannot be read, the component's `problem` is the error.
+    If a component's file cannot be read, the component has the error text as `problem` instead of a description.
     """
     found: list[dict[str, Any]] = []
     for path in sorted(config.tuner.components.glob("*.yaml")):
@@ -56,7 +56,7 @@ def components(config: Config) -> list[dict[str, Any]]:
 
 
 def empty(config: Config, component: str) -> dict[str, Any]:
-    """Return the initial content of a campaign file for a component, not for a job. Raise TunerError on failure."""
+    """Return the initial content of a campaign file for a component, without a job. Raise TunerError on failure."""
     return campaign_proposal.definition(JobMetadata("", "", ""), None, component_registry.read(component, config))
 
 

@@ -37,7 +37,8 @@ async def events(
     """Yield an event `progress` with the value of `look` whenever it changes, and `end` when the campaign has ended.
 
     The stream also ends if `gone` returns true, that is, when the browser has disconnected. After `lasting_s` seconds,
-    it ends in any case, because the token may have expired or the user may have left the group by then.
+    it ends in any case, because by then the token may have expired, or the user may have left the group that may see
+    campaigns.
     """
     watchers.count += 1
     try:

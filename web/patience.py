@@ -70,7 +70,7 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection if its address has too many connections; else close one that waits if too many wait.
+        """Close this connection if its address has too many; otherwise, if too many are waiting, close one of those.
 
         A connection is waiting until its client has sent a complete request. If too many are waiting, the method finds
         the address with the most waiting connections, and closes that address's longest-waiting connection.
@@ -88,7 +88,7 @@ class Patient(H11Protocol):
 
 
 def _is_own(address: str) -> bool:
-    """Return whether a client has this host's address.
+    """Return whether a client connects from this host, by a Unix socket or a loopback address.
 
     Such a client may be a reverse proxy, whose connections come from many users.
     """

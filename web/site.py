@@ -55,7 +55,7 @@ def site_of(request: Request) -> Site:
 
 
 def person_of(request: Request) -> Person:
-    """Return the user of a request by its bearer token or cookie. Raise SignInError if there is no valid token."""
+    """Return the user whom a request's bearer token or cookie identifies. Raise SignInError without a valid token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         token = request.cookies.get(COOKIE, "")

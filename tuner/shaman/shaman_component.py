@@ -70,7 +70,7 @@ def is_component_file(data: Mapping[str, Any]) -> bool:
 
 
 def convert(name: str, data: Any, where: str) -> Converted:
-    """Convert one component of the file `where`. Raise TunerError, with one line, if the component is invalid."""
+    """Convert one component of the file `where`. Raise TunerError with a one-line message if it is invalid."""
     try:
         given = ShamanComponent.model_validate(data)
     except ValidationError as error:

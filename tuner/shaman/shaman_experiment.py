@@ -78,7 +78,7 @@ MEDIANS = ("dynamic_resampling_non_parametric", "dynamic_resampling_non_parametr
 
 @dataclass(frozen=True)
 class Job:
-    """The job to tune, from the command line. `user`: owner of the job; `script`: its absolute path."""
+    """The job to tune, from the command line. `user`: owner of the job; `script`: absolute path of its script."""
 
     component: str
     script: str
@@ -112,7 +112,7 @@ def convert(data: Mapping[str, Any], where: str, job: Job, parameters: Mapping[s
     """Return the campaign for a job.
 
     `parameters` are those of the Reprise component file; parameters that the experiment does not name keep their
-    defaults. Raise TunerError, with one line, if the experiment is invalid.
+    defaults. Raise TunerError with a one-line message if the experiment is invalid.
     """
     conversion = _Conversion(data, where)
     search = conversion.search(job.budget)
@@ -143,7 +143,7 @@ def _section(data: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any
 
 
 def _word(value: Any) -> str:
-    """Return the last part of a dotted path: numpy.median is "median"."""
+    """Return the last part of a dotted path, for example "median" for "numpy.median"."""
     return str(value).rpartition(".")[2] if isinstance(value, str) else str(value)
 
 
@@ -256,7 +256,7 @@ class _Conversion:
         return {"policy": "none"}
 
     def others(self, component: str) -> None:
-        """Report the other parts of the file, which have no counterpart."""
+        """Report the remaining parts of the file, which have no counterpart in Reprise."""
         if self.section("experiment").get("default_first") is False:
             self.say(
                 "experiment.default_first", False, "the default is always measured first: gains are relative to it"

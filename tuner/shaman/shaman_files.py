@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and writing of SHAMan's files: components into a directory, experiments into campaign files."""
+"""Conversion of SHAMan's files: components become files in a directory, and experiments become campaign files."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Costs:
     final_pairs: int
 
     def allow_a_trial(self) -> bool:
-        """Return whether a trial as long as the default's still fits into the allowance.
+        """Return whether the allowance pays for one more trial, if it costs as much as a run of the default.
 
         The cost of running trials and of the final pairs is reserved. The first trial always fits, since its cost is
         still unknown.
@@ -71,9 +71,10 @@ class Costs:
         return node_seconds(self.rows.rows) + 2 * cost <= self.allowance
 
     def trials_of_the_search(self, budget: int, begun: int) -> int:
-        """Return the maximum number of trials of the search: its budget, or fewer.
+        """Return the maximum total number of trials of the search.
 
-        There are fewer if the allowance does not pay for the whole budget. `begun`: trials of the search so far.
+        The maximum is the budget, or less if the allowance does not pay for the whole budget. `begun`: number of trials
+        that the search has begun so far.
         """
         if self.allowance is None or not (cost := self._of_one):
             return budget

@@ -142,7 +142,7 @@ class Comparing:
         return self.evidence.definition.executor.kind != "allocation"
 
     def _pairs(self, point: Parametrization, numbers: range) -> Pairs | Start:
-        """Return the pairs with these numbers, if the node-hours pay for them, or the next run that a pair needs."""
+        """Return the next run that the pairs with these numbers need, or the pairs so far if there is no next run."""
         points = {TrialRole.FINAL_DEFAULT: self.evidence.problem.default, TrialRole.FINAL_TUNED: point}
         ended = [self.evidence.rows.of(role) for role in points]
         orders = np.random.default_rng([self.seed, 1]).random(numbers.stop)

@@ -77,7 +77,11 @@ def seed_of(definition: Definition, problem: Problem) -> int:
 
 
 def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
-    """Return a run of the default after too many failures in a row, to distinguish bad points from a bad machine."""
+    """After too many failures in a row, return a run of the default, or `Failed` if that run failed, too.
+
+    The run distinguishes bad points from a bad machine. The result is also `Failed` if the default's first run failed,
+    and None if the machine seems to work.
+    """
     if (defaults := rows.of(TrialRole.DEFAULT)) and defaults[0].value is None:
         return Failed("the default itself did not run", defaults[0])
     in_a_row: list[Trial] = []

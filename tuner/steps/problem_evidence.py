@@ -20,7 +20,7 @@ from reprise.tuner.steps import default_runs
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence from a problem's trials, which are `rows`."""
+    """Evidence from the trials of a problem; `rows` contains these trials."""
 
     definition: Definition
     problem: Problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other problems of a problem's family, from whose trials the problem's search also learns."""
+"""Other problems of a problem's family. The search for the problem also learns from their trials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Kin:
         return len(Rows(self.trials).of(TrialRole.SEARCH))
 
     def relative(self) -> Relative:
-        """Return the evidence from the trials, without evaluations if the default was not measured yet."""
+        """Return the problem's context and evaluations; there are no evaluations if the default has no value yet."""
         rows = Rows(self.trials)
         defaults = [row.value for row in rows.of(TrialRole.DEFAULT) if row.value is not None]
         if not defaults:

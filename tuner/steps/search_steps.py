@@ -21,7 +21,7 @@ from reprise.tuner.steps.step import Start, Step, Wait
 
 @dataclass
 class Stops:
-    """Cached progress of the stop rules: ended trials do not change, and neither do the rules' results for them."""
+    """Cached progress of the stop rules, which stays valid because ended trials do not change."""
 
     checked: int = 0
     at: int | None = None
@@ -56,7 +56,7 @@ class Searching:
         point = self.resampling.again(evidence.history, evidence.pending, at, in_all)
         if point is None and at is None:
             point = self._ask()
-            if point is None and not waiting:  # all points were tried: the rest of the budget goes to the leaders
+            if point is None and not waiting:  # all points were tried: repeat the best ones with the rest of the budget
                 point = self.resampling.again(evidence.history, (), self._tried(), in_all)
         if point is None:
             return Wait() if waiting else None
@@ -72,7 +72,7 @@ class Searching:
         )
 
     def winner(self, without: Parametrization | None = None) -> Parametrization | None:
-        """Return the best point by mean, if it beats the default's mean, otherwise None; `without` excludes a point."""
+        """Return the point with the best mean; None if it does not beat the default. `without` excludes a point."""
         history, key = self.evidence.history, self.evidence.problem.space.key
         if without is not None:
             history = [one for one in history if key(one.point) != key(without)]
@@ -96,7 +96,7 @@ class Searching:
         return stops.at, stops.why
 
     def _tried(self) -> int:
-        """Return the number of trials up to and including the first trial of the last new point."""
+        """Return the number of trials up to and including the last trial that tried a new point."""
         key = self.evidence.problem.space.key
         first = {key(one.point): number for number, one in reversed(list(enumerate(self.evidence.history, 1)))}
         return max(first.values(), default=0)
@@ -110,7 +110,8 @@ class Searching:
     def _ask(self) -> Parametrization | None:
         """Return the point that the search proposes.
 
-        The default's runs are passed first, so that the model includes them; they do not count as trials of the search.
+        The default's runs are passed to the search method first, so that its model includes them. They do not count as
+        trials of the search.
         """
         evidence = self.evidence
         method = evidence.definition.search.new(

@@ -12,7 +12,7 @@ from reprise.tuner.model.space import Parametrization
 
 @dataclass(frozen=True)
 class ProblemResult:
-    """Result of a problem: the default before the search, why the search stopped, and the final comparison.
+    """Result of a problem: the default's mean before the search, why the search stopped, and the final comparison.
 
     `note` says why there is no comparison. `trials` is the number of trials that ended without being interrupted,
     `failed` the number of these without a value, and `pruned` the number of these that were stopped early.

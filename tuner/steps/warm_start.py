@@ -158,8 +158,8 @@ def _of_problem(
 ) -> Parametrization | None:
     """Return the winner for a problem.
 
-    An application's problem is named after its script, so if both campaigns have a single problem, the names may
-    differ.
+    If this campaign and the record's campaign each have a single problem, the names of the two problems may differ,
+    because an application's problem is named after its script.
     """
     if len(problems) == len(winners) == 1:
         return next(iter(winners.values()))

@@ -157,7 +157,7 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
         elif key == "predicted":
             agreed = bool(one[key] or other[key])
         elif isinstance(agreed, FromTrials):
-            agreed = other[key]  # the trials had the value that the other part was planned for
+            agreed = other[key]  # in the trials, Slurm set the value that the other part was planned for
         elif one[key] != other[key] and not isinstance(other[key], FromTrials):
             agreed = None
         if agreed is None:

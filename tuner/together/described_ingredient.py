@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingredient of joint tuning for a component that a component file describes; its default sets nothing."""
+"""Ingredient of joint tuning for a component that a component file describes; the ingredient's default sets nothing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class DescribedIngredient:
         return self._component.review({}, [])
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """Return the publication of a winner, which was compared with runs of the script with only its own options."""
+        """Return the publication of a winner, which was compared with runs that had only the script's own options."""
         given = parts(self._component.description, comparison.winner)
         workload = self._component.workload
         before = of_its_own(workload.script, workload.options, given)

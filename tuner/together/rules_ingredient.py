@@ -81,7 +81,8 @@ class Settings(Section):
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: Workload, config: Config) -> Ingredient:
     """Return the ingredient for the installed Open MPI.
 
-    Raise TunerError with one line if the settings are invalid or the script prevents rules from taking effect.
+    Raise TunerError with a one-line message if the settings are invalid or the script prevents rules from taking
+    effect.
     """
     try:
         checked = Settings.model_validate(settings)
@@ -150,7 +151,7 @@ class RulesIngredient:
     def check(self, output: TrialOutput) -> None:
         """Accept every trial.
 
-        No check is needed here: before anything is published, the proof in `publish` finds a rules file that Open MPI
+        No check is needed here: before anything is published, the proof in `publish` detects a rules file that Open MPI
         does not read.
         """
 
@@ -159,7 +160,7 @@ class RulesIngredient:
         return ()
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """Prove the winner's rules file, publish it as an artifact, and return the publication."""
+        """Prove that the winner's rules take effect, publish their file as an artifact, and return the publication."""
         rules = self._rules(comparison.winner)
         files = self._channel.files(rules, self._provenance())
         plan = TrialPlan(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several components tuned as one: an application runs with settings of all of them, and is compared with its default.
+"""Several components tuned as one: an application's runs with settings of all of them are compared with default runs.
 
 A point names each parameter as COMPONENT.PARAMETER. The result is one publication with the settings of the components
 that the winner changes. No gain is claimed for any single component.
@@ -48,7 +48,7 @@ INGREDIENTS = {"application": described_ingredient.build, "collectives": rules_i
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
     """Return the component for a campaign.
 
-    Raise TunerError with one line if the definition or the settings are invalid.
+    Raise TunerError with a one-line message if the definition or the settings are invalid.
     """
     checked = together_settings.read(settings)
     if APPLICATION not in definition:
@@ -76,8 +76,8 @@ def _sizes(settings: together_settings.Settings) -> dict[str, int]:
 def _without_dropping(definition: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a component's definition without the commands that drop files from the page cache.
 
-    Each trial drops the application's files itself, and a replay reads no files. If the component's `own` settings have
-    `reads`, the commands are kept.
+    In a campaign for several components, each trial drops the application's files. A replay, which may run instead of
+    the application, reads no files. If the component's `own` settings have `reads`, the commands are kept.
     """
     if not definition.get("before_reads") or own.get("reads"):
         return definition
@@ -217,7 +217,7 @@ class TogetherComponent:
 
 
 def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Mapping[str, object]:
-    """Return the merged context of all ingredients, which run one application of these `sizes`.
+    """Return the merged context of all ingredients for an application that runs on `sizes` (nodes, tasks per node).
 
     Raise TunerError if the contexts contradict each other or the sizes.
     """
@@ -254,7 +254,7 @@ def _own(one: Ingredient, point: Parametrization) -> Parametrization:
 
 
 def _not_given(comparison: Comparison, note: str) -> Publication:
-    """Return an empty publication for a winner whose settings jobs cannot get completely; `note` is the reason."""
+    """Return an empty publication for a winner if jobs cannot get all of its settings; `note` is the reason."""
     return Publication.of(
         comparison,
         parametrization={},

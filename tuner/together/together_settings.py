@@ -40,7 +40,7 @@ class Settings(Section):
 def read(settings: Mapping[str, Any]) -> Settings:
     """Return the checked settings of a campaign.
 
-    Raise TunerError with one line if they are invalid.
+    Raise TunerError with a one-line message if the settings are invalid.
     """
     try:
         return Settings.model_validate(settings)
