@@ -86,7 +86,7 @@ class Campaign(BaseModel):
 
 
 class Overview(Document):
-    """Totals for 30 days, decisions in 90 days, and candidates for tuning (`classes`)."""
+    """Totals over 30 days, decisions per day over 90 days, and candidates for tuning (`classes`)."""
 
     decisions: dict[str, int]
     match_rate: float | None

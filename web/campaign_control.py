@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control of campaigns by the web pages.
 
-Campaigns run as the user of the pages, in separate processes that continue if the pages stop.
+Campaigns run under the account of the web service, in separate processes that continue if the service stops.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ REST = 100.0
 
 
 class NotYetError(Exception):
-    """The first read since the start is not complete; the data will be available in a few seconds."""
+    """The first read since the start of the service is not complete; the data will be available in a few seconds."""
 
 
 class Overview:

@@ -39,7 +39,10 @@ class RankIndices:
         self._own = {world: 0}
 
     def of(self, number: int, members: tuple[int, ...]) -> int:
-        """Return a communicator's index; a communicator that no call in the mix creates exists from the start."""
+        """Return a communicator's index; assign one if the communicator has none.
+
+        No call in the mix creates a communicator without an index, so this communicator exists from the start.
+        """
         return self._own[number] if number in self._own else self._take(number, members, made=False)
 
     def make(self, number: int, members: tuple[int, ...]) -> int:

@@ -24,9 +24,9 @@ SENDS = frozenset(["send", "ssend", "isend", "issend"])
 class Segment:
     """Calls of all ranks between two cuts.
 
-    `alike` is a hash that is equal for segments of the same shape: for each kind of call and communicator, the numbers
-    of calls and of bytes differ by less than a factor of 2. `is_needed`: other segments depend on the segment, because
-    it creates a communicator without freeing it, or frees one that it did not create.
+    `alike` is a hash that is equal for segments of the same shape: on each communicator, for each kind of call, the
+    number of calls differs by less than a factor of 2, and so does the number of bytes. `is_needed`: other segments
+    depend on the segment, because it creates a communicator without freeing it, or frees one that it did not create.
     """
 
     calls: Sequence[Sequence[Call]]

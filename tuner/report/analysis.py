@@ -208,7 +208,7 @@ def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _effects(searched: Sequence[Trial], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the spread of results at each value of each parameter for which several values were tried.
+    """Return, for each parameter with several tried values, the spread of results at each of these values.
 
     A point that was measured repeatedly counts once, with its mean.
     """

@@ -118,8 +118,9 @@ class GaussianProcessSearch(OpenedSearch):
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """Return the model of all observations, and the lowest mean that it predicts for a measured point.
 
-        A failed point counts with the worst value seen. A censored point counts with the value above its bound that a
-        model of the other points expects. A pending point counts with the value that the setting `lie` selects.
+        A failed point counts with the worst value seen. A censored point, whose evaluation was stopped early, counts
+        with the value above its bound that a model of the other points expects. A pending point counts with the value
+        that the setting `lie` selects.
         """
         seen = list(self._told.observations.values())
         known = self._told.pessimistic()

@@ -52,7 +52,7 @@ class StopRule:
 
 
 class Ended(Protocol):
-    """A trial that ended. `value`: lower is better, None if it failed, a lower bound if `censored`."""
+    """A trial that ended. A lower `value` is better; it is None after a failure, and a lower bound if `censored`."""
 
     @property
     def point(self) -> Parametrization:

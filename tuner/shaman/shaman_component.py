@@ -167,7 +167,7 @@ class _Conversion:
 
 
 def _cast(value: Any, kind: str) -> Any:
-    """Return a default converted to its type if nothing is lost, such as "5" for an int or 5 for a text."""
+    """Return a default converted to its type, such as "5" to an int or 5 to a text; unchanged if data would be lost."""
     try:
         if kind == "str":
             return str(value)

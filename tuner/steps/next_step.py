@@ -109,7 +109,7 @@ def _default(problem: Problem, rows: Rows, wanted: int, costs: Costs) -> Step | 
 
 
 def _scarce(evidence: Evidence, costs: Costs) -> Step | None:
-    """Return `Scarce` if the node-hours do not pay for enough of the search, before it begins; otherwise None."""
+    """Return `Scarce` if the search has not begun and the node-hours do not pay for enough trials; otherwise None."""
     if any(row.role is not TrialRole.DEFAULT for row in evidence.rows.rows):
         return None
     definition = evidence.definition

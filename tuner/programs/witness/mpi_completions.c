@@ -157,7 +157,8 @@ static bool handles_keep(struct handles *handles, const MPI_Request *requests, i
 
 // A call has completed `done` requests. Copy them to `taken`, and remove them from the table of pending requests unless
 // they are persistent. `which` contains their indices in `handles`, or is NULL for the first `done` handles. Several
-// requests may share one handle. Returns the sum of the requests' weights.
+// requests may share one handle. Returns the sum of the requests' weights, by which the caller divides the waiting time
+// among the requests.
 static uint64_t take_completed(const struct handles *handles, const int *which, int done, struct request *taken)
 {
     uint64_t weight = 0;

@@ -14,7 +14,7 @@
 // Number of attempts to take the lock before the processor is yielded. To count a call, a thread holds the lock for a
 // tenth of a microsecond.
 enum { SPINS = 1000 };
-// Longest wait for the lock if the thread that holds it is itself waiting, for example for the loader's lock.
+// Longest wait for the lock. The thread that holds the lock may itself be waiting, for example for the loader's lock.
 static const uint64_t PATIENCE_NS = 10e9;
 
 // True if this thread holds the lock or is about to take it. Its signal handlers must then not wait for the lock.

@@ -225,8 +225,8 @@ static inline bool samples_want(const struct samples *samples, uint64_t key)
     return (key & (samples->stride ? samples->stride - 1 : 0)) == 0;
 }
 
-// Return the number by which both sides identify the next message with this tag between this rank and `peer`; 0 if the
-// message cannot be numbered.
+// Return the number by which sender and receiver identify the next message with this tag between this rank and `peer`,
+// in the direction that `is_send` gives; 0 if the message cannot be numbered.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send);
 
 // -- requests

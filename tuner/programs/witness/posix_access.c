@@ -23,8 +23,8 @@ static bool is_made_up(int64_t type)
 }
 
 // Return the index of a file's file system in `mounts`, and record the file system if it is new. If no entry is free,
-// the file system is counted under the last entry. Returns -1 if the lock is not free in time, because another thread
-// is recording a file system, or a signal handler has interrupted that code.
+// the file system is counted under the last entry. Returns -1 if the lock is not free in time. This happens if another
+// thread is recording a file system, or if the caller is a signal handler that has interrupted the recording.
 static int mount_of(int fd, dev_t device)
 {
     for (int tries = 0; tries < TRIES; tries++) {

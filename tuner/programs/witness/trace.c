@@ -26,8 +26,8 @@ static size_t filled;
 static size_t last = BUFFER_BYTES; // position of the last event in the buffer; BUFFER_BYTES if it is not in the buffer
 static bool has_begun;
 static bool is_broken; // the file could not be written; events are missing, so no more are recorded
-// CLOCK_REALTIME minus CLOCK_MONOTONIC, in nanoseconds. With an event record, a tick is a nanosecond of
-// CLOCK_MONOTONIC.
+// CLOCK_REALTIME minus CLOCK_MONOTONIC, in nanoseconds. Adding it to a tick gives CLOCK_REALTIME, because with an event
+// record, ticks are nanoseconds of CLOCK_MONOTONIC.
 static uint64_t offset;
 static pid_t owner; // the process that records; a forked child records nothing
 
