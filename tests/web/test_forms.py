@@ -15,6 +15,7 @@ from reprise.tuner.components import component_file as components
 from reprise.tuner.definition import component_registry
 from reprise.tuner.definition.campaign_definition import CampaignError
 from reprise.tuner.mpich import mpich_settings
+from reprise.tuner.nccl import nccl_settings
 from reprise.tuner.openmpi import collectives_settings as collectives
 from reprise.tuner.together import together_settings
 from reprise.web import forms
@@ -76,6 +77,8 @@ def test_the_form_of_each_component_makes_a_complete_file(name: str, config: Con
         assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "the layout is the job's"
     elif described["kind"] == "mpich-collectives":  # its component needs an installed MPICH
         assert mpich_settings.read(described["defaults"], definition["settings"]).layouts
+    elif described["kind"] == "nccl":  # its component loads the site's tuner plugin
+        assert nccl_settings.read(described["defaults"], definition["settings"]).sizes == [8, 1048576]
     elif described["kind"] == "application":
         assert components.read(described, definition.get("settings", {})).parameters
     elif described["kind"] == "together":

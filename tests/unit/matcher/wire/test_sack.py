@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import socket
+import string
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,7 +106,8 @@ def test_a_daemon_that_hangs_or_is_missing_is_not_waited_for(sack: FakeSack, tmp
 def test_one_character_more_in_the_signature_does_not_make_a_new_token(client: Sack, sack: FakeSack) -> None:
     """A signature of 32 bytes leaves unused bits in its last character, and the fake accepts any of them."""
     token = client.make(b"x", UID)
-    spelled = [token[:-1] + bytes([char]) for char in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"]
+    letters = string.ascii_letters + string.digits + "-_"
+    spelled = [token[:-1] + char.encode() for char in letters]
     digests = set()
     for one in spelled:
         try:
