@@ -78,7 +78,7 @@ def tell(**what: Any) -> None:
 
 
 def one_record_each(site: Scenario) -> Scenario:
-    """Return the site with one record per application, as campaigns leave it, and without queries of tuned jobs."""
+    """Return the site with one record per application, as after campaigns, and without queries for recorded jobs."""
     first: dict[str, LinkableRecord] = {}
     for record, application in zip(site.records, site.applications, strict=True):
         first.setdefault(application, record)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regenerate the emulators' landscapes in bench/landscapes/ (`make landscapes`; takes about a minute)."""
+"""Regenerate the landscapes (run times at all points of a search space) of the emulators: `make landscapes`.
+
+The landscapes are in bench/landscapes/. The command takes about a minute.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update the numbers on the two evaluation pages, between each comment with a command and `<!-- end -->`.
+"""Update the outputs of commands on the two evaluation pages, each between a comment and `<!-- end -->`.
 
     python -m bench.evaluation_page
 

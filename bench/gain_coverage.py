@@ -41,7 +41,7 @@ Noise = Callable[[np.random.Generator, int], Array]  # returns the logarithms of
 PAIRS = 6
 JOB_PAIRS = (4, 3)  # number of pairs in each session of `reprise tune application`
 CAMPAIGNS = 2000
-SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviations of the logarithm of the session's factor
+SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviations of the logarithm of the factor that favors one side
 FEWEST = 4  # number of samples that a recorded point needs to be used as noise
 
 
@@ -76,7 +76,7 @@ def following(rng: np.random.Generator, runs: int) -> Array:
 
 
 def loaded(rng: np.random.Generator, runs: int) -> Array:
-    """Return logarithms of times on a machine on which another job runs at times, and then slows runs by some 65 %."""
+    """Return logarithms of times on a machine where another job sometimes runs, which makes runs about 65 % slower."""
     there = rng.random() < 0.4
     found = np.empty(runs)
     for run in range(runs):

@@ -92,7 +92,7 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
 
 
 def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
-    """Return a finished campaign's trials. They are read from a copy, since the database is in a mount namespace."""
+    """Return a finished campaign's trials, from a copy of the database, which is in the cluster's mount namespace."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
             shutil.copy(file, directory)

@@ -37,8 +37,8 @@ static int read_class(const struct takes *takes, const char *text, struct option
     return -1;
 }
 
-// Read the command line into `options`. Return 0, or -1 with a message in `problem` that does not contain the program's
-// name.
+// Read the command line into `options`. Return 0. On failure, write a message without the program's name to `problem`
+// and return -1.
 static int read_options(int argc, char **argv, const struct takes *takes, struct options *options,
                         char problem[OPTIONS_PROBLEM_BYTES])
 {

@@ -37,8 +37,8 @@ struct application {
     int (*run)(const struct options *options, int rank, int ranks);
 };
 
-// Implement an application's main function. Return the exit status; 2 means that the options were refused, for the
-// reason that rank 0 prints in one line.
+// Implement an application's main function. Return the exit status. If the options are refused, rank 0 prints the
+// reason in one line, and the exit status is 2.
 int application_main(int argc, char **argv, const struct application *application);
 
 #endif

@@ -220,8 +220,8 @@ static void back(struct cube *c)
     transform_slab(c, 1);
 }
 
-// Evaluate the functions of x, y and z after this number of iterations, term by term, and write their values to
-// `factor`.
+// Evaluate the functions of x, y and z whose product is the field after this number of iterations. Sum each function
+// term by term, and write its values to `factor`.
 static void known_after(struct cube *c, long iteration)
 {
     for (long i = 0; i < 3 * c->n; i++)

@@ -52,7 +52,7 @@ CG, FT = APPS = (
 
 @dataclass(frozen=True)
 class Run:
-    """The output of a job: whether its results are right, the time of its iterations, and its rules file ("": none)."""
+    """A job's output: whether the results are right, the iterations' time, and the rules file's path ("": none)."""
 
     right: bool
     seconds: float

@@ -11,10 +11,10 @@ follows Sartori 2024: each point of the grid of each size has a separate run, ev
 size or the fan-out. The five best points of each size are measured again several times, in alternation. The point with
 the lowest mean is the best point.
 
-The best of several similar points may only have been lucky. Finally, the best points, the default and the choice of
-each campaign are therefore measured again, in alternation and equally often. A distance from the best point, in
-percent, counts only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are
-those of the runs; they do not include the check of a campaign's rules file.
+The best of several similar points may only have been lucky. Therefore, the best points, the default and the choice of
+each campaign are finally measured again, in alternation and equally often. A distance from the best point, in percent,
+counts only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are those of
+the runs; they do not include the check of a campaign's rules file.
 
 The last line of output is a JSON object. `network` describes the network, and `runs` counts launches.
 `time_vs_distinct` compares a campaign's time with that of an exhaustive search that runs each group of equivalent
@@ -61,13 +61,13 @@ FANOUTS = (2, 3)
 CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
 BEST = 5  # number of best points of the exhaustive search that are measured again
 REPEATS = 12
-BETWEEN_S = 120.0  # time between the two sessions of a campaign; the cluster's noise changes within seconds
+BETWEEN_S = 120.0  # time between a campaign's two sessions; enough, because the cluster's noise changes within seconds
 STOPPED = 124  # the exit status of `timeout` if it stopped the command
 ATTEMPTS = 2  # maximum number of launches of a run; about one launch in 500 hangs, whatever it measures
 TABLES = 100_000
 DEFAULT, EXHAUSTIVE, SHARED, PER_SIZE = "default", "exhaustive", "shared", "per-size"
 
-Key = tuple[object, ...]  # values that are the same for equivalent points
+Key = tuple[object, ...]  # identifies a group of equivalent points, which differ only in settings that have no effect
 Points = Mapping[str, Parametrization]  # one point per problem
 Times = Mapping[str, Sequence[float]]  # time of each repetition in seconds, by problem
 
@@ -102,7 +102,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """All runs of an exhaustive search, by problem and grouped by equivalent points."""
+    """All runs of an exhaustive search, by problem. The runs of equivalent points form one group."""
 
     found: Mapping[str, Sequence[Sequence[Measured]]]
 
@@ -128,7 +128,7 @@ class Exhaustive:
 
 
 class Bench:
-    """A virtual cluster with Reprise, and campaigns on it."""
+    """A virtual cluster with Reprise; the methods run campaigns, exhaustive searches and measurements on it."""
 
     def __init__(
         self, cluster: VirtualCluster, collectives: Sequence[str], sizes: str, between_s: float = BETWEEN_S
@@ -172,7 +172,7 @@ class Bench:
         return Campaign(seconds, runs, trials, told)
 
     def _launches(self, told: Mapping[str, Any]) -> int:
-        """Return the number of launches. If a trial shared another trial's run, its directory is a symbolic link."""
+        """Return the number of launches; the directory of a trial that shared another's run is a symbolic link."""
         places = self.cluster.path(told["directory"]).glob("*/[0-9]*")
         return sum(not place.is_symlink() for place in places)
 
@@ -219,7 +219,7 @@ class Bench:
             return math.nan
 
     def _launch(self, name: str, launches: Sequence[Sequence[tuple[str, Parametrization]]]) -> list[Launched]:
-        """Run the launches one after the other in one allocation of user alice; repeat a launch that hangs once."""
+        """Run the launches one after the other in one allocation of user alice; if a launch hangs, try it once more."""
         found: dict[int, Launched] = {}
         for attempt in range(ATTEMPTS):
             missing = [number for number in range(len(launches)) if number not in found or found[number].hung]
@@ -261,7 +261,7 @@ def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
 
 
 def chosen(found: Campaign) -> dict[str, Parametrization]:
-    """Return, for each problem, the point that jobs get: the winner if it has a rule, otherwise the default."""
+    """Return, for each problem, the point that jobs use: the winner if it has a rule, otherwise the default."""
     given: dict[str, Parametrization] = {one["problem"]: collective_spaces.DEFAULT for one in found.told["problems"]}
     for record in found.told["records"]:
         for rule in record["parametrization"]["rules"]:

@@ -12,8 +12,8 @@ order.
 The last line of output is a JSON object. `rules` is the number of published rules. `rules_slower` is the number of
 rules that are slower than the default beyond noise, i.e. whose gain has an upper bound (`statistics.paired_gain`) below
 0; `slower` lists these rules. `rules_faster` is the number of rules whose gain has a lower bound over 0. `claims_held`
-is the share of rules with published bounds that contain the gain measured in the later session. `problems` is the
-number of tuned problems. `gain_median` is the median gain of the rules in the later session, in percent.
+is the share of rules whose published bounds contain the gain measured in the later session. `problems` is the number of
+tuned problems. `gain_median` is the median gain of the rules in the later session, in percent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write random rules in every file format, read them as each Open MPI release does, and compare the decisions.
 
-The check prints a JSON object with `tables`, `roundtrip_failures` (files that at least one release would read
-differently), `seconds` and the first failures. The tables depend only on the seed.
+The check prints a JSON object with `tables`, `roundtrip_failures` (files from which at least one release would make
+decisions that differ from the rules), `seconds` and the first failures. The tables depend only on the seed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 def random_rules(source: random.Random, form: Form) -> Rules:
     """Return random rules for this format; ranges may overlap, touch, begin at 0, end at limits, or be empty."""
-    # Only release 6 reads JSON. It ignores rules with algorithms that it lacks, and has algorithms only for the
-    # collectives in UNITS.
+    # Only release 6 of Open MPI reads JSON. It ignores rules with algorithms that it lacks, and has algorithms only for
+    # the collectives in UNITS.
     names = tuple(UNITS) if form is Form.JSON else NAMES
     return {
         name: tuple(_comm(source, form) for _ in range(source.randint(1, 3)))

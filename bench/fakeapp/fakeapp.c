@@ -210,8 +210,8 @@ static int check_workers(const struct options *options, struct world world, char
         (unsigned long long)options->pattern.leads, (unsigned long long)workers);
 }
 
-// Make and report all reads. All ranks call this function together. If one rank has a problem, all ranks stop, since
-// the other ranks would otherwise wait for it forever.
+// Make and report all reads. All ranks call this function together. If one rank has a problem, all ranks end, because
+// the other ranks would otherwise wait for that rank forever.
 static int measure(struct options *options, struct world world, char *problem)
 {
     struct worker total = {.fd = -1};

@@ -180,8 +180,8 @@ static int take(int option, const char *text, struct options *o, char *problem)
     }
 }
 
-// Apply the numbers of the pattern in --pattern first, wherever this option is on the command line, so that other
-// options can override them.
+// Set the parameters to those of the pattern that --pattern names. This happens before all other options are applied,
+// wherever --pattern is on the command line, so that other options can override single parameters.
 static int read_pattern(int argc, char **argv, struct pattern *pattern, char *problem)
 {
     const char *name = "c";

@@ -20,8 +20,9 @@ enum {
 
 // The named patterns. b, c and d follow Robert 2021, table 4.4, scaled down to take seconds instead of minutes. b and c
 // have a 25th of the reads in the table, and d has half of them. The zones have a fifth (b), a tenth (c) and a 25th (d)
-// of the width in the table. The number of reads per byte is therefore the same in b, less than half in c, and larger
-// in d. Pattern a reads a matrix of 64 rows by columns; Robert 2021 has no numbers for this pattern.
+// of the width in the table. Compared with the table, the number of reads per byte is therefore the same in b, less
+// than half in c, and larger in d. Pattern a reads a matrix of 64 rows column by column; Robert 2021 has no numbers for
+// this pattern.
 static const struct {
     char name;
     struct pattern pattern;

@@ -33,7 +33,7 @@ struct operation {
 };
 
 // The state of one of the workers that share the leads. Random numbers do not depend on the worker, so all workers
-// together make the same reads, whatever their number.
+// together make the same reads, whatever the number of workers.
 struct walk {
     const struct pattern *pattern;
     unsigned long seed;

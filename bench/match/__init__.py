@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark of the time that the daemon takes for decisions, and how often these are right: `make bench-match`."""
+"""Benchmark of the daemon's decisions: how long they take and how often they are right (`make bench-match`)."""

@@ -4,13 +4,13 @@
     python -m bench.match [--records 2000,10000,100000] [--model site] [--seconds 60]
 
 For each number of records, the daemon runs on a new database (`start_s` is the time from its start to its first answer)
-and makes decisions for one job after the other. Four in five jobs run codes that have records; one in five belongs to
-another user and runs a code that nobody has tuned. Then, with 10,000 records, 500 users each submit once a second (keys
-that begin with `load_`; `load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the daemon's CPU time
-for a decision, including its writes to the database; `load_cpu_ms` is this time under load. Then linkage is measured
-alone, with 10,000 records, and compared with recordlinkage. The share of right decisions (0 to 1) and the cost of
-identifying programs by their files (see `bench.match.program_reading`) follow. The last line of output is a JSON
-object. The exit status is 1 if a number from `bench.match.program_reading` exceeds its bound.
+and makes decisions for one job after the other. Four in five jobs run codes that have records; one in five belongs to a
+user without records and runs a code that nobody has tuned. Then, with 10,000 records, 500 users each submit once a
+second (keys that begin with `load_`; `load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the
+daemon's CPU time for a decision, including its writes to the database; `load_cpu_ms` is this time under load. Then
+linkage is measured alone, with 10,000 records, and compared with recordlinkage. The share of right decisions (0 to 1)
+and the cost of identifying programs by their files (see `bench.match.program_reading`) follow. The last line of output
+is a JSON object. The exit status is 1 if a number from `bench.match.program_reading` exceeds its bound.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.unit.matcher_daemon import Daemon
 
 USERS, LOADED_RECORDS = 500, 10_000
 SUBMISSIONS = 10_000  # number of different requests; the users send these again and again
-QUESTIONS, WARM_UP = 5000, 50  # requests without pauses; QUESTIONS is more than the daemon may queue for the database
+QUESTIONS, WARM_UP = 5000, 50  # numbers of requests without pauses; QUESTIONS exceeds the daemon's queue of writes
 
 
 def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:

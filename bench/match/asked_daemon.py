@@ -20,7 +20,7 @@ from reprise.matcher.wire.client import PING, ask
 from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 
-STRANGERS = 0.2  # share of requests from a user without records, for a code without records
+STRANGERS = 0.2  # share of the requests that are from a user without records, for a code without records
 
 
 def question(site: Site, rng: random.Random) -> bytes:

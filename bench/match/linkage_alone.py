@@ -20,11 +20,11 @@ SEEDS = 10
 
 
 def speedup(model: str, records: int) -> dict[str, Any]:
-    """Compare the times in which the engine and recordlinkage find and explain the best five of `records` records.
+    """Compare the times that the engine and a reference take to find and explain the best five of `records` records.
 
     The result has the times of the engine and of the reference, and their ratio. Before the measurement, both read the
-    records, and the engine links other jobs and caches their data, as in a daemon. The reference compares each pair
-    with recordlinkage.Compare and jellyfish.
+    records, and the engine links other jobs and caches their data, as in a daemon. The reference compares the job with
+    each record by means of recordlinkage.Compare and jellyfish.
     """
     from reprise.matcher.linkage.reference_engine import Reference  # imports recordlinkage, which takes 2 s
 

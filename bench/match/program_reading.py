@@ -82,7 +82,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
         for kind, path in files.items():
             count = HUNG if kind == "hung" else ASKED
             command = [*AS_ORDINARY_USER, str(program), f"endpoint=unix:{daemon.socket}", str(path), str(count)]
-            with tempfile.TemporaryFile() as told:  # not a pipe, because a hung child would keep it open
+            with tempfile.TemporaryFile() as told:  # not a pipe: a hung child would keep it open
                 subprocess.run(command, check=True, stdout=told)
                 told.seek(0)
                 result |= _summary(f"job_asked_{kind}", [float(line) / 1e3 for line in told])
@@ -91,7 +91,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
-    """Yield a file for each kind of file that a job's program may be, by the name of the kind."""
+    """Yield a mapping from each kind of file that a job's program may be to the path of a file of this kind."""
     kinds = ("executable", "most", "large", "script", "fifo", "directory", "gone")
     files = {kind: directory / kind for kind in kinds}
     shutil.copy("/usr/bin/env", files["executable"])

@@ -8,7 +8,8 @@ This is the method ExAct of Agarwal et al. 2019: TPE with few random points, the
 the default. Models are fitted to the measurements. For sizes in between, the models choose a setting, which is compared
 with the default once (the method PrAct). Afterwards, other campaigns search these sizes as well; the models do not get
 the measurements of these campaigns. The accuracy gate checks models on held-out sizes. If it refuses the model of
-writing or of reading, only the other part (write or read) counts for these sizes, both in predictions and in campaigns.
+writing or of reading, only the other part (reading or writing) counts for the sizes in between, both in predictions and
+in campaigns.
 
 | key | meaning |
 |---|---|
@@ -18,7 +19,7 @@ refuses the model |
 | `pract_gain_share` | the sum of the gains of predicted settings, divided by the sum of the gains of campaigns for the
 same sizes |
 | `pract_time_ratio` | the median time of a prediction, with xgboost loaded, divided by the median time of a campaign |
-| `slower_records` | records whose jobs are slower than the default beyond noise, in new pairs of jobs |
+| `slower_records` | the number of records whose jobs are slower than the default beyond noise, in new pairs of jobs |
 
 The last line of output is a JSON object.
 """

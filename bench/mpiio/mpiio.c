@@ -58,8 +58,8 @@ static double largest(double value)
     return value;
 }
 
-// Return whether operations may have several runs. If each rank has its own file, each operation has a single run,
-// because a rank's bytes are contiguous.
+// Return whether operations may have several runs of bytes, so that file views are necessary. If each rank has its own
+// file, each operation has a single run, because a rank's bytes are contiguous.
 static int has_views(const struct options *options)
 {
     return !options->per_process && (options->shape.kernel == KERNEL_S3D || options->shape.kernel == KERNEL_BTIO);

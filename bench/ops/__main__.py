@@ -13,9 +13,9 @@ most 30 jobs |
 | `p99_ratio_10m` | 99th percentile of decision times with `--decisions` decisions in the database, divided by the same
 percentile with an empty database |
 
-A production is a simulated series of jobs (see `bench.ops.production`), with normal noise, noise with spikes, or
-Student's noise. The first three keys have the value for the worst kind of noise; for `coverage`, this is the value
-farthest from 0.95. The last line of output is a JSON object.
+A production is a simulated series of jobs (see `bench.ops.production`), with normal noise, normal noise with spikes, or
+noise with a Student's t distribution. The first three keys have the value for the worst kind of noise; for `coverage`,
+this is the value farthest from 0.95. The last line of output is a JSON object.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 """Simulate production: jobs get settings of records, one of them harmful, and the daemon's code compares the jobs.
 
 Jobs of all records arrive in random order, on one, two or four nodes. When the decision about a job is made, some
-earlier jobs with the same record are still running. The cluster becomes alternately slower and faster. Blocks, evidence
-and gains are computed by the daemon's code; only the jobs and their run times are simulated.
+earlier jobs with the same record are still running. The cluster becomes alternately slower and faster. Blocks (groups
+of jobs that are compared with each other), evidence and gains are computed by the daemon's code; only the jobs and
+their run times are simulated.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ ROUNDS = 20
 NUMBERS = itertools.count(1_000_000_000)  # job ids
 YEAR_S = 364 * 86_400.0
 
-# Copies the first decision; `{values}` changes the id, time, job and block of each copy. Rows are ordered by time.
+# Inserts copies of the first decision. `{values}` sets the id, time, job and block of each copy. Rows are inserted in
+# the order of their times.
 _MORE_SQL = """
 INSERT INTO decision ({names})
 WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)
@@ -43,7 +44,7 @@ SELECT {values} FROM number, decision AS one WHERE one.id = :first
 
 @contextlib.contextmanager
 def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, Site]]:
-    """Run a daemon with `RECORDS` records and this number of logged decisions; yield daemon and site of the records."""
+    """Run a daemon with `RECORDS` records of a site and this number of decisions; yield the daemon and the site."""
     directory.mkdir()
     (directory / "lib").mkdir()
     daemon = Daemon(directory, f"holdout = {1 / BLOCK}")
@@ -60,7 +61,7 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """Log `count` decisions about jobs of all records, one in ten held out; all are too recent to be purged."""
+    """Log `count` decisions about jobs of all records, one job in ten held out; no decision is due to be purged."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
     place: Mapping[str, Any] = {"block": "2-0", "block_size": BLOCK, "compared_id": 2}
     with Database.open(path) as database:
@@ -118,7 +119,7 @@ def end(daemon: Daemon, answer: Mapping[str, Any]) -> None:
 
 
 def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
-    """Wait until the database has all decisions; return the daemon's descriptors, threads and memory in MiB."""
+    """Wait until the database has `logged` decisions; return the daemon's descriptors, threads and memory in MiB."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     with Database.open(daemon.database, read_only=True) as database:

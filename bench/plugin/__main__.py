@@ -5,14 +5,14 @@
 
 Ordinary users submit held jobs, one after the other. Each round has one submission in each of six setups, in random
 order. Two setups have no plugin (`plain`, and `again` to check the measurement). The other four have the plugin with a
-daemon (`up`), without a daemon (`absent`), with a stopped daemon (`hung`), or with a daemon over TCP with munge
-(`tcp_up`). The setups differ only in the plugstack.conf that their slurm.conf names.
+daemon (`up`), without a daemon (`absent`), with a daemon suspended by SIGSTOP (`hung`), or with a daemon over TCP with
+munge (`tcp_up`). The setups differ only in the plugstack.conf that their slurm.conf names.
 
 Added time is the difference of quantiles: the slowest submission with the plugin minus the slowest of the same number
 of submissions without the plugin, the second slowest minus the second slowest, and so on. `hung_max_ms` is the largest
-of these differences. For comparison, keys that end in `_over_median_ms` are quantiles of the time of submissions in a
-setup, minus the median without the plugin. These numbers include delays that the plugin does not cause (by Slurm's
-controller and this machine), so they are never too small.
+of these differences for the setup `hung`. For comparison, keys that end in `_over_median_ms` are quantiles of the time
+of submissions in a setup, minus the median without the plugin. These numbers include delays that the plugin does not
+cause (by Slurm's controller and this machine), so they are never too small.
 
 The storm follows (see `bench.plugin.storm`). The last line of output is a JSON object; keys that end in `_ms` are
 milliseconds.
@@ -67,7 +67,7 @@ def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tu
 
 
 def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, list[float]]:
-    """Make `count` submissions in each setup, a third as each user; return their times in milliseconds, by setup."""
+    """Make `count` submissions in each setup, divided equally among the users; return their milliseconds, by setup."""
     rng = random.Random(count)  # noqa: S311 - not used for security
     took: dict[str, list[float]] = {way: [] for way in WAYS}
     users = cluster.spec.users

@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-WROTE_MAX = 65536  # the capacity of a pipe, because output is read only after the command has ended
+WROTE_MAX = 65536  # most bytes of output: the capacity of a pipe, which is read only after the command has ended
 
 
 def submit(words: Sequence[str], pause_s: float) -> tuple[float, int, str, str]:

@@ -46,9 +46,9 @@ runs. `--report` prints this line without measuring. A key without measurements 
   the share of these pairs with a right verdict. The right verdict is "worth trying" if the look finds a setting of the
   component that gains 5 % or more beyond noise, else "not worth trying". `verdict_false_yes`: the number of pairs with
   the verdict "worth trying" but without such a gain; they count as wrong, although a verdict only claims an upper bound
-  of the gain. `verdict_cannot`: the number of these pairs in which the program cannot use the component at all.
-  `verdict_false_no`: the number of pairs with the verdict "not worth trying", but with such a gain. `looks`: the
-  components with each of these outcomes, by program.
+  of the gain. `verdict_cannot`: how many of the pairs in `verdict_false_yes` have a program that cannot use the
+  component at all. `verdict_false_no`: the number of pairs with the verdict "not worth trying", but with such a gain.
+  `looks`: the components with each of these outcomes, by program.
 - `oracle_share`: the users' gain divided by the best gain that the look found, either of one setting or of the best
   settings of all components together. It is the mean over the tuned programs whose best gain is over 5 % and beyond
   noise; `oracle_programs` is their number. The share of a program is 1 if its users gain more than the best gain, and 0

@@ -123,7 +123,7 @@ def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[
 
 
 def _oracle(look: Mapping[str, Any], promise: Promise | None) -> dict[str, Any]:
-    """Return the best gain found, the users' gain, and their ratio, which is None unless the best gain is over 5 %."""
+    """Return the best gain, the users' gain, and their ratio (None if the best gain is too small or within noise)."""
     best = look["best"] or {"settings": [], "gain": [0.0, 0.0, 0.0]}
     delivered = None if promise is None else promise.kept[0] if promise.kept else 0.0
     counts = best["gain"][1] > 0 and best["gain"][0] > WORTH_TRYING and delivered is not None
