@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass
 class Kept:
-    """The results of a program. Results from `origin` count; with `stale`, results of other code count too."""
+    """A program's stored results. Those with the origin `origin` count; with `stale`, those of other code count too."""
 
     path: Path
     program: str

@@ -11,7 +11,8 @@ components that no job on this cluster can use, and `inapplicable` those that th
 
 The profile's verdict on a component is not used. However, a component that only touches certain MPI calls is
 inapplicable to a job that makes none of them; this is certain, because the profile counts calls. A collective is tried
-if it takes 2 % of the run time, including waiting, because the profile may count other time as waiting.
+if it takes 2 % of the run time. The time that ranks wait in the collective is included, because the profile may count
+some of the collective's own time as waiting.
 """
 
 from __future__ import annotations

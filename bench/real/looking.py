@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive search for gains (the look), which measures each setting alone; `run` and `clock` are parameters.
+"""The exhaustive search for gains (the look), which measures each setting alone, independent of how programs are run.
 
 `bench.real` compares the gains that a look finds with a profile's verdicts and with the gains that users get.
 
 1. Every setting runs once, in random order, among runs of the default.
-2. Settings that seem faster are measured again, in rounds with the default: the `MOST` fastest of each component. A
-   setting seems faster if its run took less time than the default's median, by at least the share `WORTH`, and less
-   time than three quarters of the default's runs.
+2. Settings that seem faster are measured again, in rounds with the default, but at most the `MOST` fastest of each
+   component. A setting seems faster if its run took less time than the default's median, by at least the share `WORTH`,
+   and less time than three quarters of the default's runs.
 3. The best of these settings, and the combination of the best setting of each component (except settings that exclude
    each other), are measured once more, because the best of many settings may only have been lucky.
 """
@@ -179,7 +179,7 @@ class Looking:
 
 
 def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: Sequence[float]) -> list[Tried]:
-    """Return the settings that seem faster than the default and should be measured again, the fastest first."""
+    """Return the settings that seem faster than the default, fastest first, but at most `MOST` of each component."""
     if len(defaults) < 2:
         return []
     below = min((1 - WORTH) * statistics.median(defaults), statistics.quantiles(defaults, n=4)[0])

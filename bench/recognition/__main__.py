@@ -15,7 +15,7 @@ FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of such scripts (`
 | `program_right`, `program_wrong` | share of labelled scripts for which the parser names a right or a wrong program |
 | `masked_names_recall` | share of builds matched with another build of their program by the file alone
 (`masked_names.py`) |
-| `masked_names_false` | number of this host's executables, out of 200, that match any of these programs |
+| `masked_names_false` | number of this host's executables, out of 200, that match any program of the builds |
 | `scripts_read` | number of scripts of the folder with a label (`read_by_hand.py`) |
 | `parse_mean_ms`, `parse_p99_ms` | time to parse one script |
 

@@ -9,8 +9,9 @@ turn is used for the tuned jobs. Jobs with the four other kinds of builds, and w
 are then matched with the tuned jobs by the model `site`. The last line of output is a JSON object.
 `masked_names_recall` is the share of builds that match their program, and `masked_names_false` is the number of the
 host's executables that match any program. `--fit` prints, for each part of an identity and each similarity, the number
-of pairs of builds of the same program, the number of pairs of different programs, and the resulting evidence in bits
-(log2 of the ratio of the two shares).
+of pairs of builds of the same program, the number of pairs of different programs, and the resulting evidence in bits.
+The evidence is log2 of a ratio: the share of the pairs of the same program that have this similarity, divided by this
+share of the pairs of different programs.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def job(identity: ProgramIdentity) -> JobMetadata:
 
 
 def measure(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> dict[str, Any]:
-    """For each kind of build, match other builds and all strangers with its programs. Return the final JSON object."""
+    """Match the other builds and all strangers with each kind of build in turn; return the final JSON object."""
     asked = right = wrong = 0
     false: Counter[str] = Counter()
     missed: list[str] = []
@@ -141,7 +142,7 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """Yield a line for each part of an identity and tenth of similarity: numbers of pairs, and evidence in bits."""
+    """Yield a line for each part of an identity and each 0.1 of similarity: numbers of pairs, and evidence in bits."""
     everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
     for part in ("functions", "imports", "contents"):
         same: Counter[int] = Counter()

@@ -65,7 +65,7 @@ def draws() -> dict[str, dict[str, list[str]]]:
 
 
 def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
-    """Return the labels of one draw, or of all draws. A label has a script's right names, by its SHA-256.
+    """Return the labels (the right names for a script) of one draw or of all draws, by the script's SHA-256.
 
     The empty name means that no program is visible.
     """

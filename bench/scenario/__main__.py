@@ -107,8 +107,8 @@ def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: ran
 def assure(defaults: list[float], givens: list[float], pair: Callable[[], None]) -> None:
     """Run more pairs of a job if its runs with Reprise seem slower than its default runs.
 
-    If these pairs show that the job is slower beyond noise, they are replaced with new pairs. Without this, one in 40
-    jobs without settings would count as slower by chance alone.
+    If all pairs together show that the job is slower beyond noise, they are discarded and new pairs are run. Otherwise,
+    one in 40 jobs without settings would count as slower by chance alone.
     """
     if statistics.fmean(givens) > statistics.fmean(defaults):
         while len(defaults) < MORE_PAIRS:

@@ -94,7 +94,7 @@ def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
 
 
 def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return the four rows of Robert 2021 by quality of the match, plus a row for jobs without settings.
+    """Return the four rows of the table in Robert 2021 by quality of the match, and a row for jobs without settings.
 
     The four rows are the combinations of a right or wrong application with a right or wrong number of nodes.
     """
@@ -121,7 +121,7 @@ def by_user(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Divide the matched jobs by score into groups of about as many jobs each, and return `gains` of each group.
+    """Divide the matched jobs by score into groups of about equal size, and return `gains` of each group.
 
     The group with the lowest scores comes first. Jobs with equal scores (to a hundredth) are in the same group.
     """
@@ -135,7 +135,7 @@ def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[s
 
 
 def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> dict[str, float | int | None]:
-    """Return the shares of jobs whose match has the right application, or the right nodes. `of` returns the match."""
+    """Return the shares of jobs with the right application, the right nodes, and no match; `of` returns the match."""
     chosen = [(one, of(one)) for one in results]
     return {
         "of_jobs": len(chosen),

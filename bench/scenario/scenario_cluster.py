@@ -48,12 +48,12 @@ class Ended:
 
 
 def inside(path: Path) -> str:
-    """Return a checkout file's path on the cluster; the file on the machine's disk is the same, not a copy."""
+    """Return the path on the cluster of a file of the checkout. The cluster accesses the file itself, not a copy."""
     return f"{SOURCE}/{path.relative_to(ROOT)}"
 
 
 def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the accelerator as a component. Users' scripts load the accelerator's library, even in default runs."""
+    """Return a component for the accelerator, whose library the users' scripts load, even in default runs."""
     return {
         "name": COMPONENT,
         "version": "1",

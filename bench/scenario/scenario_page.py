@@ -94,7 +94,7 @@ def users(told: Mapping[str, Any]) -> Rows:
 
 
 def groups(told: Mapping[str, Any]) -> Rows:
-    """Return the rows of the table of jobs without a campaign of their own."""
+    """Return the rows of the table of jobs that were not tuned themselves, or whose own record is left out."""
     never, left, alone = told["never_tuned"], told["own_record_left_out"], told["without_a_record"]
     return [
         (

@@ -29,7 +29,7 @@ SYLLABLES = (2, 4)
 
 @dataclass(frozen=True)
 class Profile:
-    """How a user works.
+    """The numbers of applications, jobs and tuned jobs of a user.
 
     `draws` is how often the user draws an application. `jobs` and `tuned` are the ranges from which the numbers of jobs
     and of tuned jobs are drawn, for each draw of an application.

@@ -4,11 +4,11 @@
     python -m bench.skeleton [--only F1,cg] [--llvm 19] [--pairs 3] [--rounds 3] [--tuned-ranks 4]
 
 Each program of `bench/skeleton/programs.toml` is compiled in the usual way and as a skeleton. Both run under Open MPI's
-monitoring with several numbers of ranks. Programs with `computing` arguments then take turns with their skeletons,
-`--pairs` times, on two ranks. A third run, with the witness of `reprise tune profile`, measures the share of time in
-which the program computes. Finally, program and skeleton run alternately with each of five settings, `--rounds` times;
-the ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no
-network is involved.
+monitoring with several numbers of ranks. Programs with `computing` arguments (see `programs.toml`) then take turns with
+their skeletons, `--pairs` times, on two ranks. A third run, with the witness of `reprise tune profile`, measures the
+share of time in which the program computes. Finally, program and skeleton run alternately with each of five settings,
+`--rounds` times; the ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's
+memory, so no network is involved.
 
 The last line of output is a JSON object:
 
@@ -19,10 +19,11 @@ The last line of output is a JSON object:
   launcher;
 - `computing`: the share of the program's wall time, including the launcher, in which its slowest rank computes or waits
   for ranks that compute;
-- `ratios`: the ratios of Sartori, by program; `agree`: whether the best setting of the skeleton is the program's;
+- `ratios`: the ratios of Sartori, by program; `agree`: whether the best setting of the skeleton is also the best
+  setting of the program;
 - `bar`: whether all programs are golden, whether all are identical, and whether `speed_up` is at least 5 for each
-  program whose `computing` is at least 0.8 (with less, no skeleton could be so fast); `met`: whether all three
-  conditions are met;
+  program whose `computing` is at least 0.8 (if a program computes less, even a skeleton that omits all computing cannot
+  be 5 times as fast); `met`: whether all three conditions are met;
 - `load`: the number of runnable processes on this machine at the start and at the end.
 
 The exit status is 1 if `met` is false.

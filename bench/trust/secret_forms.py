@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forms in which submissions contain secrets, each with a unique secret to search for.
 
-The forms were written from the documentation of programs, without the rules of `database/`. The tests of these rules
-use other forms, so the rules cannot have been fitted to the forms below.
+The forms were written from the documentation of programs, without knowledge of the rules by which `database/` masks
+secrets. The tests of these rules use other forms, so the rules cannot have been fitted to the forms below.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 
     python -m bench.trust.secrets_stored [FOLDER]
 
-Each of `secret_forms` is sent to a real daemon over its socket; then the daemon's files are searched for the secrets.
-FOLDER contains batch scripts of a site, or archives (.tar.*) of such scripts; without FOLDER, false masks are not
-measured. The benchmark prints a JSON object.
+Each form in `bench.trust.secret_forms` is sent to a real daemon over its socket; then the daemon's files are searched
+for the secrets. FOLDER contains batch scripts of a site, or archives (.tar.*) of such scripts; without FOLDER, false
+masks are not measured. The benchmark prints a JSON object.
 
 Scripts in a folder have no labels. Therefore, a masked value counts as a false mask unless a second rule identifies it
 as a secret. This rule, `_is_secret`, is stricter and shares nothing with the product's rules. The names of the other
