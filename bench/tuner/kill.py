@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kill a campaign's coordinator with SIGKILL at random times, again and again, and count lost and duplicate trials.
 
-The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive the coordinator, as they
-do on a cluster. Each campaign is killed and resumed until it is complete, and then compared with an undisturbed
+The coordinator is a real process. Its trials are jobs of the tests' fake Slurm. These jobs outlive the coordinator, as
+jobs on a cluster do. Each campaign is killed and resumed until it is complete, and then compared with an undisturbed
 campaign.
 
 `kill_lost` counts trials that only the undisturbed campaign has, and completed runs whose results no trial contains.

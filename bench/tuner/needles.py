@@ -2,8 +2,8 @@
 """Games on landscapes with a needle, i.e. a few points that are far better than all others; a policy should find one.
 
 A landscape has 36 points (12 algorithms, 3 sizes). A needle of 1 to 10 adjacent points is 10 to 90 % faster than the
-others. The other points differ by at most 1 %, and runs vary by 2 %. Every point is measured once, the first ten as the
-initial design; 64 runs are left for repetitions.
+others. The other points differ by at most 1 %, and runs vary by 2 %. The first 36 of 100 runs measure every point once
+(the first ten are the initial design), and the other 64 are repetitions.
 """
 
 from __future__ import annotations

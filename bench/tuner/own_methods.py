@@ -15,7 +15,7 @@ MODEL = "gp-ei"  # the search method that is combined with each resampling polic
 
 
 class Ours:
-    """A search with a resampling policy, which may evaluate points again."""
+    """A search combined with a resampling policy, which may choose points to evaluate again."""
 
     def __init__(self, method: str, policy: str, space: Space, seed: int, budget: int) -> None:
         self._space = space
@@ -34,7 +34,7 @@ class Ours:
 
     def best(self) -> Parametrization:
         """Return the point that the method recommends."""
-        return self._resampling.winner(self._history) or self._space.points[0]  # games always report a value first
+        return self._resampling.winner(self._history) or self._space.points[0]  # games report values first
 
 
 def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:

@@ -7,7 +7,7 @@
 |---|---|
 | `overview_ms` | 95th percentile of the response time of the overview, with `--rows` decisions |
 | `overview_first_s` | seconds from the start of the server until the overview is available; until then, pages say that
-it is not |
+the overview is not available |
 | `slowest_page_ms` | the largest 95th percentile of response times of any page, with `--rows` records; `slowest_page`
 names the page |
 | `browser_failures` | number of failed tests in Chromium: console errors, contrast, a width of 360 pixels, use by
@@ -182,7 +182,7 @@ def browser_failures() -> int:
 
 
 def install_commands() -> int:
-    """Build and test the packages; return the number of commands. Raises SystemExit if a test fails."""
+    """Build and test the packages; return the value of `install_commands`. Raises SystemExit if a test fails."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
     done = subprocess.run([*command, "-k", "upgrade and 22"], cwd=ROOT, capture_output=True, text=True, check=False)
     told = re.search(r'"install_commands": (\d+)', done.stdout)

@@ -101,11 +101,11 @@ def configure_slurm(spec: Spec) -> None:
 
 
 def configure_open_mpi() -> None:
-    """Make idle ranks yield their core, and leave ranks unbound; otherwise measurements would only show this machine.
+    """Make idle ranks yield their core, and leave ranks unbound, because all nodes share the cores of this machine.
 
     An idle rank that does not yield costs the other ranks a time slice of the kernel. By default, mpirun binds the
-    first rank of every node to the node's first core. All nodes share the cores of this machine, so all ranks would
-    share one core, and the other cores would idle.
+    first rank of every node to the node's first core. These are the same core on all nodes, so all ranks would share
+    it, and the other cores would idle. Measurements would then show only these effects.
 
     The text begins with a newline, because Debian's file does not end with one.
     """

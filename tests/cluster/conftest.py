@@ -23,7 +23,7 @@ test_quickstart.py, would then run last.
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest test files of this folder first, so that at the end, no process has to wait for a long file."""
+    """Put the longest test files of this folder first, so that no long file is still running after all others."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     folder = Path(__file__).parent
 

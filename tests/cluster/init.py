@@ -109,7 +109,7 @@ def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
     holder.stdout.readline()
     pid = str(holder.pid)
     inside = ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
-    place = "/run/munge" if spec.auth == "munge" else "/run/slurm"  # of the socket of munged or slurmd
+    place = "/run/munge" if spec.auth == "munge" else "/run/slurm"  # directory of the socket of munged or slurmd
     for argv in (
         ["hostname", name],
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "tmp", "/tmp"],

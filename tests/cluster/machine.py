@@ -32,7 +32,7 @@ TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
 TOLD = ("slurm", "reprise")  # log directories whose files are shown if a test fails
-NOISE = "Unauthorized credential"  # munged often logs this about another user's credential, and it is not an error
+NOISE = "Unauthorized credential"  # munged often logs this about another user's credential, which is not an error
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
@@ -174,7 +174,7 @@ class VirtualCluster:
         return self.spec.describe()
 
     def path(self, inside: str | Path) -> Path:
-        """Return the path on the host of a file of the cluster. Compute nodes have their own /tmp and /dev/shm."""
+        """Return the path on the host of a file of the cluster, except files in /tmp and /dev/shm of compute nodes."""
         return Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def check_daemons(self) -> None:
@@ -309,7 +309,8 @@ class VirtualCluster:
         logs = {log for log in found if log.is_file() and (log.parent.name in TOLD or log.name.startswith("munged"))}
         parts = []
         for log in sorted(logs, key=lambda log: (log.name == "slurmctld.log", log.name)):
-            # a daemon's .out file repeats the lines of its .log file, and may end with a message of the C library
+            # a daemon's .out file repeats the lines of its .log file, so only its end, perhaps a message of the C
+            # library, is shown
             again = log.suffix == ".out" and log.with_suffix(".log") in logs
             said = [line for line in log.read_text(errors="replace").splitlines() if NOISE not in line]
             if tail := said[-5 if again else -lines :]:

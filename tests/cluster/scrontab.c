@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces scrontab(1) of Slurm 22.05, which Debian's packages lack. Sends the same request to the controller: a
-// crontab with one entry, which starts a job every minute. Usage: scrontab COMMAND NAME DIRECTORY, or scrontab -r to
-// remove the crontab.
+// Replaces scrontab(1), which Debian's packages of Slurm 22.05 lack. The program sends the same request to the
+// controller as scrontab: a crontab with one entry, which starts a job every minute. Usage: scrontab COMMAND NAME
+// DIRECTORY, or scrontab -r to remove the crontab.
 #include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -106,7 +106,7 @@ def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
 
 
 def install_scrontab(cluster: VirtualCluster) -> None:
-    """Install the replacement for `scrontab`, linked to Slurm's full library, which has the private functions."""
+    """Install the replacement for `scrontab`, linked to libslurmfull, which has the private functions that it needs."""
     found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
     assert found, "libslurmfull.so is not in the directory where Debian installs it"
     library = found.parent

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.cluster
 PATH = "/var/lib/reprise/artifacts/apps.conf"
 # The rules for allgather (0), allreduce (2) and alltoall (3) on 4 ranks: ring, recursive doubling, pairwise.
 RULES = "3\n0 1 4 1 0 4 0 0\n2 1 4 1 0 3 0 0\n3 1 4 1 0 2 0 0\n"
-# The rules above, but with an algorithm that does not exist in the rule for allgather (cg) or alltoall (ft).
+# The rules above, except that the rule for allgather (for cg) or alltoall (for ft) names an algorithm that does not
+# exist.
 BROKEN = {CG: RULES.replace("0 4 0 0", "0 13 0 0"), FT: RULES.replace("0 2 0 0", "0 13 0 0")}
 # Adds a record for all MPI jobs on this number of nodes, and prints its id.
 RECORD = f"""

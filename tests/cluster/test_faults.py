@@ -125,7 +125,7 @@ def test_a_job_is_as_without_the_plugin(machine: VirtualCluster, usual: tuple[Se
 
 
 def test_a_good_decision_is_seen(machine: VirtualCluster, usual: tuple[Seen, float]) -> None:
-    """If this test failed, the other tests would prove nothing."""
+    """The other tests prove something only if the job gets the settings of a good decision."""
     with FakeDaemon(machine.path(SOCKET), reply=decision("apply", {"SRO_A": "1"})).listening():
         seen = submit(machine)
     assert (seen.said, seen.state, seen.exit_status) == (usual[0].said, usual[0].state, 3)

@@ -64,13 +64,13 @@ def test_an_ordinary_user_runs_a_job_on_all_nodes(shared: VirtualCluster) -> Non
 
 
 def test_ranks_of_different_nodes_yield_the_core_that_they_share(shared: VirtualCluster) -> None:
-    """If they did not, a message would take as long as the kernel's tick, and a campaign would measure the tick."""
+    """If ranks did not yield, a message would take one tick of the kernel, and a campaign would measure the tick."""
     told = shared.run(["ompi_info", "--all", "--parsable"], node="node0").stdout.splitlines()
     assert "mca:mpi:base:param:mpi_yield_when_idle:value:true" in told
 
 
 def test_ranks_of_different_nodes_are_not_bound_to_the_same_core(shared: VirtualCluster) -> None:
-    """If they were, the first ranks of all nodes would share one core of this machine, and other cores would idle."""
+    """If ranks were bound, the first ranks of all nodes would share one core of this host; other cores would idle."""
     mine = "mpirun -N 1 grep Cpus_allowed_list /proc/self/status"
     shared.write("/home/alice/bound.sh", f"#!/bin/bash\n{mine}\n", user="alice")
     end = shared.wait_job(shared.submit("bound.sh", "-N3", user="alice"))

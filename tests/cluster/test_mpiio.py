@@ -24,8 +24,8 @@ SCRIPT = """\
 ./dump || exit
 grep -qs '^romio_ds_write disable' "$ROMIO_HINTS" || sleep 3
 """
-# The variable is in a separate script, which the parser does not see, because a job whose script sets a variable of
-# ROMIO gets no hints.
+# A separate script, which the parser does not see, sets ROMIO_PRINT_HINTS, because a job whose batch script sets a
+# variable of ROMIO gets no hints.
 DUMP = f"#!/bin/bash\nexport ROMIO_PRINT_HINTS=1\nexec mpirun {KERNEL}\n"
 CAMPAIGN = {
     "name": "dumps",

@@ -70,7 +70,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 def test_a_user_who_has_chosen_keeps_the_choice_whatever_the_daemon_says(
     cluster: VirtualCluster, daemon: FakeDaemon, choice: str
 ) -> None:
-    """Slurm or the plugin drops the fake daemon's settings. The real matcher returns none for such a job."""
+    """Slurm or the plugin drops the fake daemon's settings. The real matcher returns no settings for such a job."""
     said = CHOICES[choice]
     assert output(cluster, said.get("script", f"srun {WHERE}"), *said.get("options", []), env=said.get("env")) == BLOCK
 
