@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake of the socket on which Slurm's daemons make and verify tokens (SACK), with a key of its own."""
+"""A fake of the socket on which Slurm's daemons make and verify tokens (SACK), with a separate key."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def url(data: bytes) -> bytes:
 class FakeSack:
     """A context manager that serves `socket`, which is in a directory that all users may enter.
 
-    `replies`, if set, returns the reply to a request, of the given kind, instead. If `hangs` is set, nothing is sent.
-    If `believes` is set, every token is verified. Tokens are issued `ahead_s` seconds in the future, because a daemon
-    refuses tokens of the second in which it started.
+    If `replies` is set, the fake calls it with the kind and the data of each request, and sends what it returns. If
+    `hangs` is set, nothing is sent. If `believes` is set, every token is verified. Tokens are issued `ahead_s` seconds
+    in the future, because a daemon refuses tokens of the second in which it started.
     """
 
     def __init__(self, ahead_s: int = 2) -> None:

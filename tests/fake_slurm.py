@@ -42,8 +42,9 @@ class FakeSlurm:
     """A fake Slurm, which calls `fault` before each command, with the command's name and its number, counted from 1.
 
     `fault` returns the kind of failure: "" for none, "refuse" for a failure without effect, "swallow" for an error
-    after the command took effect, "late" for the same error with a job that appears only with the next command, or
-    "garbage" for unreadable output instead of the command. Jobs wait `queue_s` seconds before they begin.
+    after the command took effect, "late" for the same error at once although the command takes effect only during the
+    next command, or "garbage" for unreadable output instead of the command. Jobs wait `queue_s` seconds before they
+    begin.
     """
 
     def __init__(self, directory: Path, fault: Fault = no_fault, queue_s: float = 0.0) -> None:

@@ -83,7 +83,7 @@ def assert_told_once(cluster: VirtualCluster, job: int) -> None:
 
 
 def test_the_first_matcher_is_killed_while_users_submit(cluster: VirtualCluster) -> None:
-    """Only messages of the matcher's last moments are lost, because it writes messages shortly after they arrive."""
+    """The matcher writes messages shortly after they arrive, so only those of its last moments are lost."""
     primary, replica = Daemon(cluster), Daemon(cluster, REPLICA)
     with replica:
         primary.start()

@@ -52,7 +52,7 @@ SETTINGS = {
         {"OMPI_MCA_coll_tuned_dynamic_rules_fileformat": "1"}, in_effect=True
     ),
 }
-# The files of the corpus that are tested on real nodes.
+# The rules files of the corpus that are tested on real nodes.
 FILES = ("a rule", "a guard", "each communicator size doubled", "units", "the first size is not 0", "a header", "empty")
 
 
@@ -78,7 +78,7 @@ Launch = tuple[bytes, Sequence[str], Mapping[str, str]]
 
 @pytest.fixture(scope="module")
 def answers(cluster: VirtualCluster, build: OpenMPIBuild) -> dict[str, dict[str, int]]:
-    """Run calls with each setting and each file, all in one allocation, and return their return codes."""
+    """Run calls with each setting and each file, all in one allocation, and return the calls' return codes."""
     launches: dict[str, Launch] = {name: (BCAST, CALLS, setting.environment) for name, setting in SETTINGS.items()}
     launches |= {name: (CASES[name].data, CASES[name].calls, {}) for name in FILES}
     directory = f"/home/alice/{unique_name('rules')}"

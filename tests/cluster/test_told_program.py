@@ -70,7 +70,7 @@ def test_the_next_run_of_a_program_is_recognised_by_what_the_first_has_told(clus
         first = of_next_job(cluster)
         assert first["verdict"] == "none", "the matcher cannot read the program"
         daemon.log_contains(f"event=told decision={first['id']} uid={cluster.uid('alice')}")
-    with Daemon(cluster):  # the new daemon must read the identity from the database; until it has, jobs get no settings
+    with Daemon(cluster):  # jobs get no settings until the new daemon has read the identity from the database
         wait_for("the answer", lambda: of_next_job(cluster)["verdict"] == "apply", 60)
         second = of_next_job(cluster)
         assert second["injected"] == {"SRO_SIZE": "4"}

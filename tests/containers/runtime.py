@@ -18,14 +18,14 @@ IN_OWN_MOUNTS = """\
 while umount -l /sys/fs/cgroup 2>/dev/null; do :; done
 mount -t cgroup2 none /sys/fs/cgroup && exec "$@"
 """
-# Without a limit, podman requests more open files than a container of a continuous integration may have.
+# Without a limit, podman requests more open files than a container of a continuous integration service may have.
 LIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
 PRINT = "env; for path in {}; do test -e $path && echo visible:$path; done; true"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Environment of a process in a container, and those of the requested paths that exist there."""
+    """The environment of a process in a container, and which of the requested paths exist in the container."""
 
     environment: Mapping[str, str]
     visible: frozenset[str]

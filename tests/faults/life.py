@@ -31,7 +31,7 @@ class Life:
     carried: dict[str, Any] | None
     log: list[tuple[str, str]]
     took_ms: dict[str, int]
-    failing: int = 0  # number of calls, in the submission or the job, of the function that a test makes fail
+    failing: int = 0  # number of calls of the function that a test makes fail, in the submission or the job
 
 
 @dataclass

@@ -131,7 +131,7 @@ def test_an_answer_of_another_user(job: Job, tcp: TcpDaemon) -> None:
 
 
 def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
-    """If this test failed, the other tests would prove nothing."""
+    """The other tests prove something only if the job gets the settings of a good answer."""
     assert job.live().environment["SRO_A"] == "1"
 
 
@@ -156,7 +156,7 @@ def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", MUNGE)
 def test_over_tcp_without_libmunge(job: Job, tcp: TcpDaemon, fault: str) -> None:
-    """The log says why there is no decision; otherwise the job is as without the plugin."""
+    """The job differs from one without the plugin only in the log, which says why there is no decision."""
     job.env = {"FAIL_CALL": fault, "FAIL_AT": "1", "FAIL_AFTER": "1"}
     life = job.live()
     assert (life.environment, tcp.asked) == (job.live(plugin=False).environment, [])

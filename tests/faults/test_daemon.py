@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that a job runs as without the plugin if the daemon is killed or stopped at any point of a conversation."""
+"""Test that a job runs as without the plugin if the daemon is killed or suspended at any point of a conversation."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def reported(daemon: Daemon) -> bool:
 
 
 def test_nothing_is_wrong(job: Job, daemon: Daemon) -> None:
-    """If this test failed, the other tests would prove nothing."""
+    """The other tests prove something only if a healthy daemon harms no job and gets the report of the job's end."""
     daemon.start()
     assert_unharmed(job, waits=True)
     wait_for("the job's end in the journal", lambda: reported(daemon))

@@ -75,7 +75,7 @@ def test_a_reply_with(job: Job, name: str) -> None:
 
 
 def test_a_reply_without_fault_is_believed(job: Job) -> None:
-    """If this test failed, the other tests would prove nothing."""
+    """The other tests prove something only if the job gets the settings of a reply without fault."""
     with FakeDaemon(job.stub.socket, converse=say(frame(PLAIN))).listening():
         life = job.live()
     assert life.environment.items() >= GOOD.items()

@@ -83,7 +83,7 @@ def read_log(harness: str, log: Path, code: int) -> Run:
 
 
 def keep(harness: str) -> None:
-    """Replace a harness's corpus with a small set of the old and the newly found inputs that has the same coverage."""
+    """Replace a harness's corpus with a small subset of the old and the newly found inputs, with the same coverage."""
     small = BUILD / "smaller" / harness
     small.mkdir(parents=True, exist_ok=True)
     for old in small.iterdir():

@@ -14,7 +14,7 @@ enum { WRAP = 1000, CHDIR, OTHER }; // codes of long options, larger than any ch
 
 static struct option options[OPTIONS_MAX];
 
-// Fills `options` with those of the newest release.
+// Fills `options` with the options of sbatch in the newest supported release of Slurm.
 static void add_options(void)
 {
     size_t count = 0;

@@ -26,8 +26,8 @@ from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes,
 BENCH = SOURCE / "tuner" / "programs" / "collbench"
 PROBE = "probe/reprise-rulesprobe"
 LAUNCH_TIMEOUT_S = 60
-# Ranks share cores. Only ob1 over shared memory is allowed, because other components take seconds to find out that they
-# cannot be used.
+# Idle ranks yield, because ranks share cores. Only ob1 over shared memory is allowed, because other components take
+# seconds to find out that they cannot be used.
 ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_MCA_pml": "ob1",

@@ -26,7 +26,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.matrix
 
-WITH_AUTH_SLURM = next(one for one in RELEASES if one.suite == "trixie")  # needs Slurm 23.11 or newer
+WITH_AUTH_SLURM = next(one for one in RELEASES if one.suite == "trixie")  # auth/slurm needs Slurm 23.11 or newer
 PORT = 7817
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/test.conf"
 LINE = f"optional spank_reprise.so endpoint=tcp:{HEAD_ADDRESS}:{PORT} matcher_uid={SERVICE_UID} deadline_ms=1000\n"
@@ -46,8 +46,8 @@ HIDDEN = (
 class ServiceDaemon(Daemon):
     """A daemon of the host's system in the cluster's network, which runs as the cluster's user `reprise`.
 
-    The root of the release does not have its Python packages. It reaches slurmctld's socket through a descriptor,
-    because other users than root cannot enter the cluster's root from outside.
+    The root of the release does not contain the Python packages that the daemon needs. The daemon reaches slurmctld's
+    socket through a descriptor, because other users than root cannot enter the cluster's root from outside.
     """
 
     def __init__(self, directory: Path, cluster: VirtualCluster) -> None:
