@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether published rules are still faster in a later session, by the time of the slowest rank.
+"""Measure, by the time of the slowest rank, whether published rules are still faster in a later session.
 
-    python -m bench.collectives.rules_hold [--collectives bcast,reduce] [--sizes 16:256K] [--repeats 12] [--later 600]
-        [--latency 500] [--rate 1gbit]
+    python -m bench.collectives.rules_hold [--collectives bcast,reduce] [--sizes 16:256K] [--repeats 12]
+        [--between 120] [--later 600] [--latency 500] [--rate 1gbit]
 
 On a virtual cluster as for `bench.collectives`, `reprise tune collectives` runs with its defaults and confirms its
 winners in a second session, `--between` seconds after the first. `--later` seconds after the end of the campaign, each

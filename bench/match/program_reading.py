@@ -31,7 +31,7 @@ from tests.unit.matcher_daemon import Daemon, request
 
 ASKED = 300  # number of requests to a job to identify its program, for each kind of file
 HUNG = 20  # number of requests for a file on a file system that hangs
-PROGRAMS = 300  # number of executables of this host, each named in some of the submitted scripts
+PROGRAMS = 300  # number of executables of this host; a script is submitted for each of them
 MOST_FUNCTIONS = 48_000  # the largest number of functions whose names fit into the 4 MiB that the plugin reads
 LARGE_MIB, LARGE_FUNCTIONS = 200, 400_000
 JOB_MS, LATE_MS = 20.0, 50.0

@@ -75,8 +75,8 @@ def both(runs: Sequence[Run]) -> Run:
 def overhead(bench: Bench) -> dict[str, object]:
     """Measure and return the overhead of the library.
 
-    `overhead_pct` is the overhead in wall time: the median over the pairs of the worst kind. `call_ns` is the
-    additional time of a read from the cache: the median over the pairs.
+    `overhead_pct` is the overhead in wall time: the median over the pairs of the kind with the largest overhead.
+    `call_ns` is the additional time of a read from the cache: the median over the pairs.
     """
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
     for kind in KINDS:  # one kind after the other, because each kind leaves data in the host's cache

@@ -29,7 +29,7 @@ Times = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def settings(patterns: Sequence[str]) -> dict[str, dict[str, Parametrization | None]]:
-    """Return {pattern: {way: setting}} for the ways "none", "default" and "tuned", the best setting of the landscape.
+    """Return {pattern: {way: setting}} for the ways "none", "default" and "tuned" (the best setting of the landscape).
 
     Raises LandscapeError if a landscape is missing.
     """
@@ -62,7 +62,7 @@ def measure(
 
 
 def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]]) -> dict[str, Any]:
-    """Return the results for JSON: times and gains by pattern, and the number of patterns that are faster."""
+    """Return the results for JSON: times and gains by pattern, and how many patterns gain `BAR` or more if tuned."""
     patterns: dict[str, Any] = {}
     for pattern, own in times.items():
         of: dict[str, Any] = {f"{way}_s": round(statistics.median(own[way]), 3) for way in WAYS}
@@ -78,7 +78,7 @@ def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]])
 
 
 def patterns(rounds: int) -> dict[str, Any]:
-    """Measure the patterns; return all results, and the number of patterns that are 20 % faster if tuned.
+    """Measure the patterns; return all results, and how many patterns gain 20 % or more if tuned, over no accelerator.
 
     Raises SmallReadsError if runs cannot be measured, LandscapeError if a landscape is missing.
     """

@@ -200,7 +200,7 @@ def _hours_worth() -> int:
 
 
 def _full_disk(place: Path) -> dict[str, float]:
-    """Send as many requests at once as one user may make in an hour, from all users so that none is refused."""
+    """Send the requests that one user may make in an hour at once, divided among all users so that none is refused."""
     everybody = users()
     count = _hours_worth()
     with _serving(

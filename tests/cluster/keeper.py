@@ -28,7 +28,7 @@ With the weight of one process, the cluster would wait for every other process o
 show the load of those processes. While ten compilers ran, repeated measurements differed by a factor of 2 to 5 with the
 weight of one process, and by a few per cent with this weight.
 """
-RELEASE_TIMEOUT_S = 5.0  # the kernel removes a group's last process a moment after the process has ended
+RELEASE_TIMEOUT_S = 5.0  # time to wait for an empty group: the kernel removes ended processes with a delay
 
 
 def cpu_groups() -> Path | None:
@@ -51,7 +51,7 @@ def remove_left_over(groups: Path) -> None:
 
 @contextlib.contextmanager
 def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
-    """Create one scheduler group, `name`-PID, for a whole cluster; return None if this machine has no such groups.
+    """Create a scheduler group, `name`-PID, for a whole cluster; yield its path, or None if this machine has no groups.
 
     With `measuring`, the group takes precedence over other processes of this machine (see `WEIGHT`).
 

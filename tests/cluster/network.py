@@ -7,8 +7,8 @@ each frame after the latency. All traffic uses this network, including that of S
 a single network (MPICH binds to the address of the host's name, Open MPI to all addresses that it finds). The launch of
 a program needs so few round trips that the latency hardly slows it.
 
-Every machine knows the Ethernet addresses of all other machines, so that no frame is flooded and no first message takes
-longer.
+Every machine knows the Ethernet addresses of all other machines, so that no frame goes to all machines, and the first
+message between two machines takes no longer than later ones.
 """
 
 from __future__ import annotations

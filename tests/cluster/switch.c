@@ -2,9 +2,9 @@
 // An Ethernet switch that delays frames, used because not every kernel has netem. Each port is a TAP device (port0,
 // port1, ...), which the caller moves to a node's namespace. The switch writes a frame to the destination's port when a
 // fixed delay has passed since the sender's link carried the frame. Links carry a limited number of bits per second in
-// each direction. Frames to the same destination keep their order. The switch drops no frames: if all memory is in use,
-// they stay in the sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit). The switch runs until
-// it is killed.
+// each direction. Frames to the same destination keep their order. The switch does not drop frames for lack of memory:
+// if all memory is in use, they stay in the sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no
+// limit). The switch runs until it is killed.
 //
 // A port's address is 02:00:00:00:00:PORT. Frames for other addresses, such as broadcasts, go to all other ports.
 #include <errno.h>

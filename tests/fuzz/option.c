@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the option --reprise and its environment variable. The first byte of the input is the context. Two lines follow,
-// with the values of the option and of the variable.
+// Fuzz the option --reprise and its environment variable. The first byte of the input selects the context, local or
+// remote. Two lines follow, with the values of the option and of the variable.
 #include <stdlib.h>
 #include <string.h>
 

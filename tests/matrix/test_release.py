@@ -70,7 +70,8 @@ def doctor(cluster: VirtualCluster) -> Finding:
 
     _, slurm = slurm_checks.look(ask)
     places = tuple(cluster.path(place) for place in slurm.plugin_directories)
-    # This host cannot load a plugin that was built for another Debian: `sbatch --help` tests that Slurm loads it.
+    # This host does not load the plugin, which was built for another Debian release. `sbatch --help` tests that Slurm
+    # loads it.
     return plugin_checks.plugin(dataclasses.replace(slurm, plugin_directories=places), None, load=lambda _: None)
 
 
@@ -106,7 +107,7 @@ def test_a_daemon_decides_and_learns_how_the_job_ended(
     daemon = Daemon(tmp_path)
     daemon.socket = cluster.path(SOCKET)
     daemon.configure()
-    alice = str(cluster.uid("alice"))  # the daemon's host has no account for this user
+    alice = str(cluster.uid("alice"))  # the uid, because the daemon's host has no account for this user
     context = {"cluster": "test", "nodes": 1, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
     daemon.add(record(metadata=job(alice, SCRIPT_OF_ONE_NODE).to_json(), context=context))
     daemon.start()

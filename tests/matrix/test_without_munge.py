@@ -99,10 +99,10 @@ def cluster() -> Iterator[VirtualCluster]:
 
 @pytest.fixture(scope="module")
 def daemon(cluster: VirtualCluster) -> Iterator[Daemon]:
-    directory = Path(tempfile.mkdtemp(prefix="reprise-sack-"))  # which the user `reprise` may enter
+    directory = Path(tempfile.mkdtemp(prefix="reprise-sack-"))  # a directory that the user `reprise` may enter
     directory.chmod(0o755)
     daemon = ServiceDaemon(directory, cluster)
-    alice = str(cluster.uid("alice"))  # the daemon's host has no account for this user
+    alice = str(cluster.uid("alice"))  # the uid, because the daemon's host has no account for this user
     context = {"cluster": cluster.spec.name, "nodes": 1, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
     daemon.add(record(metadata=job(alice, SCRIPT_OF_ONE_NODE).to_json(), context=context))
     try:
