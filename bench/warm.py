@@ -106,7 +106,7 @@ def with_start(name: str, seed: int, best: Parametrization) -> int:
 
 
 def measured(seeds: int, processes: int) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
-    """Return two lists for each pair: the numbers of evaluations by seed, without and with a warm start."""
+    """Return two lists for each pair of landscapes: evaluations by seed, without and with a warm start."""
     pairs = [pair for group in PAIRS.values() for pair in group]
     sources, targets = ({pair[side] for pair in pairs} for side in (0, 1))
     with ProcessPoolExecutor(processes) as pool:

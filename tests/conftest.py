@@ -48,4 +48,4 @@ def pytest_collection_finish() -> None:
     """Exclude imported modules and collected tests from garbage collection, because they are needed until the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # collect less often than by default, in half the time: there is little garbage
+    gc.set_threshold(20_000, 20, 20)  # less often than by default; halves the time, and there is little garbage

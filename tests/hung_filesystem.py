@@ -46,7 +46,7 @@ def hung_filesystem(directory: Path) -> Iterator[threading.Event]:
 def _serve(device: int, answers: threading.Event) -> None:
     """Read requests until the file system is unmounted.
 
-    Once a request has been read, the kernel does not let the process that made the request be killed.
+    Once a request has been read, the process that made the request cannot be killed.
     """
     with contextlib.suppress(OSError):
         while True:

@@ -60,7 +60,7 @@ class Submitted:
 def submit_all(
     cluster: VirtualCluster, scripts: Sequence[Script], count: int, meanwhile: Callable[[], None]
 ) -> list[Submitted]:
-    """Submit `count` held jobs of random scripts, all users at once; call `meanwhile` repeatedly until the end."""
+    """Submit `count` held jobs of random scripts, all users at once; meanwhile, call `meanwhile` repeatedly."""
     rng = random.Random(count)  # noqa: S311 - not used for security
     chosen = [rng.choice(scripts) for _ in range(count)]
 

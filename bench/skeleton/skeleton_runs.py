@@ -101,7 +101,7 @@ def bar(
 ) -> dict[str, bool]:
     """Return which of the three conditions of the benchmark are met; a condition without measurements is not met.
 
-    `speed_ups` count for programs that compute for at least COMPUTING_SHARE_MIN of their runs.
+    A speed-up counts only if the program computes for at least COMPUTING_SHARE_MIN of its runs.
     """
     fast = [times for name, times in speed_ups.items() if computing[name] >= COMPUTING_SHARE_MIN]
     return {

@@ -7,16 +7,16 @@ The landscapes are those in bench/landscapes/. `evals_to_5pct` is the number of 
 the optimum, or 101 if 100 evaluations are not enough: the median over all landscapes and seeds
 (`evals_to_5pct_by_landscape`: the median for each landscape). `noise_distance` is the percentage by which the mean of
 the recommended point exceeds the best mean after a fixed budget: the mean over all noisy landscapes and seeds
-(`noise_distance_by_landscape`: the mean for each landscape). `needle_found` is the share of games in which a policy
-names one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time
-that gp-ei takes to propose one of 2,000 points after 100 observations. `kill_lost` and `kill_doubled` are the numbers
-of lost and of duplicate trials when a campaign's coordinator is killed (`bench/tuner/kill.py`). The last line of output
-is a JSON object. A run with all methods rewrites docs/reference/tuner-evaluation.md.
+(`noise_distance_by_landscape`: the mean for each landscape). `needle_found` is the share of games in which a resampling
+policy recommends one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the
+median time that gp-ei takes to propose one of 2,000 points after 100 observations. `kill_lost` and `kill_doubled` are
+the numbers of lost and of duplicate trials when a campaign's coordinator is killed (`bench/tuner/kill.py`). The last
+line of output is a JSON object. A run with all methods rewrites docs/reference/tuner-evaluation.md.
 
-All games are deterministic. A game with unchanged code, landscape and seeds is not played again, because its result is
-in build/bench-tuner/results. The peers' results are also stored in the repository, in bench/tuner/peers.json, because
-some peers take up to half a second to propose a point, which adds up to hours. `--fresh` plays all games, and `--store`
-writes bench/tuner/peers.json.
+All games (searches of one landscape by one method) are deterministic. A game with unchanged code, landscape and seeds
+is not played again, because its result is in build/bench-tuner/results. The peers' results are also stored in the
+repository, in bench/tuner/peers.json, because some peers take up to half a second to propose a point, which adds up to
+hours. `--fresh` plays all games, and `--store` writes bench/tuner/peers.json.
 """
 
 from __future__ import annotations

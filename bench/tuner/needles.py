@@ -24,7 +24,7 @@ BUDGET = 100
 
 
 def found(policy: str, width: int, gain: float, seed: int) -> bool:
-    """Play one game; return whether the policy names a point of the needle."""
+    """Play one game; return whether the policy recommends a point of the needle."""
     rng = np.random.default_rng([seed, width, round(100 * gain)])
     count = len(SPACE.points)
     means = 1 + ALIKE * rng.uniform(-0.5, 0.5, count)
@@ -47,6 +47,9 @@ def found(policy: str, width: int, gain: float, seed: int) -> bool:
 
 
 def needle_found(policies: Sequence[str], seeds: int) -> dict[str, float]:
-    """Return, by policy, the share of games (all widths, gains and seeds) in which it names a point of the needle."""
+    """Return, by policy, the share of games in which the policy recommends a point of the needle.
+
+    The games are those with all widths, gains and seeds.
+    """
     games = [(width, gain, seed) for width in WIDTHS for gain in GAINS for seed in range(seeds)]
     return {policy: round(sum(found(policy, *game) for game in games) / len(games), 4) for policy in policies}

@@ -81,7 +81,7 @@ _NAMED = (
 def fill(path: Path, rows: int, now: float) -> None:
     """Write `rows` records, `rows` decisions of the last 90 days, and the jobs of these decisions.
 
-    One in three decisions matches a record, and one in ten jobs of these decisions is held out.
+    One in three decisions matches a record. One in ten of the jobs with such a match is held out.
     """
     with Database.open(path) as database:
         first = database.add_record(record(metadata=job("user1").to_json(), environment={"A": "1"}, created_at=now))

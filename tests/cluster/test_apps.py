@@ -21,7 +21,7 @@ RULES = "3\n0 1 4 1 0 4 0 0\n2 1 4 1 0 3 0 0\n3 1 4 1 0 2 0 0\n"
 # The rules above, except that the rule for allgather (for cg) or alltoall (for ft) names an algorithm that does not
 # exist.
 BROKEN = {CG: RULES.replace("0 4 0 0", "0 13 0 0"), FT: RULES.replace("0 2 0 0", "0 13 0 0")}
-# Adds a record for all MPI jobs on this number of nodes, and prints its id.
+# Adds a record for all MPI jobs on NODES nodes, and prints the record's id.
 RECORD = f"""
 from pathlib import Path
 from reprise.database import Database
