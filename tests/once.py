@@ -17,7 +17,7 @@ SYSTEM = ("/usr/include/slurm/slurm_version.h", "/usr/include/json-c/json_c_vers
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Return the session's directory with this name. The first process calls `make` to fill it; others wait."""
+    """Return the session's directory `name`. The first process calls `make` to fill it; other processes wait."""
     base = factory.getbasetemp()
     return _made(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, name, make)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a command as an ordinary user in tests that root runs, in a namespace where this user owns root's files."""
+"""Start commands as an ordinary user if root runs the tests, in a user namespace where this user owns root's files."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def booted(system: System) -> Iterator[Booted]:
         try:
             yield _up(outer)
         finally:
-            outer.kill()  # which also kills its child, process 1, and all processes of the system
+            outer.kill()  # this also kills its child (process 1 of the system), and thus all processes of the system
             outer.communicate()
             for name in LEFT_OUT:
                 (units / name).unlink()
@@ -143,7 +143,7 @@ def _group() -> Iterator[Path]:
     """Create a control group for a whole system, in the unified hierarchy (cgroup v2), and yield the group's path."""
     mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
     (top, *_) = [Path(words[1]) for words in mounts if words[2] == "cgroup2"]
-    for left in top.glob(f"{PREFIX}-*-*"):  # groups left by killed processes, whose ids the names contain
+    for left in top.glob(f"{PREFIX}-*-*"):  # left by killed test processes; each name ends with a process id
         if not Path("/proc", left.name.rpartition("-")[2]).exists():
             _clear(left)
     group = top / f"{unique_name(PREFIX)}-{os.getpid()}"

@@ -25,13 +25,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def packages_of() -> dict[Release, list[Path]]:
-    """Return a mapping from releases to the packages built for them, which `built` fills."""
+    """Return an empty mapping, to which `built` adds each release and the packages built for it."""
     return {}
 
 
 @pytest.fixture(scope="module")
 def built(release: Release, place: Path, packages_of: dict[Release, list[Path]]) -> list[Path]:
-    """Return this release's packages, from the directory REPRISE_PACKAGES if set, else built in a separate system."""
+    """Return this release's packages: those in the directory $REPRISE_PACKAGES if set, else newly built ones."""
     if given := os.environ.get("REPRISE_PACKAGES"):
         return sorted(Path(given).glob(f"*+deb{release.name.split()[-1]}_*.deb"))
     if release not in packages_of:

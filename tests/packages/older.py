@@ -15,7 +15,7 @@ FOUND = ("campaign", "artifact", "trial", "record")  # a table comes after the t
 
 
 def older(database: Path, file: Path, version: int = VERSION) -> None:
-    """Write a database with the old schema to `file`, with the results of campaigns from `database`."""
+    """Create a database with the old schema in `file`, and copy the results of campaigns from `database` to it."""
     stored_database(version, file)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("ATTACH ? AS now", (str(database),))

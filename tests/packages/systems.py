@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems on which packages are built and installed. They are copies of cached roots; commands run as root."""
+"""Systems on which packages are built and installed. Each is a copy of a cached root directory."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class System:
 
 @contextmanager
 def system(release: Release, groups: frozenset[str], place: Path, name: str = "root") -> Iterator[System]:
-    """Copy the cached root with these groups of packages into `place`, yield the system, and remove it afterwards."""
+    """Copy a cached root directory with these package groups to `place`, yield the system, and remove the copy."""
     kept = fill(dataclasses.replace(release, groups=groups))
     root = place / f"{release.suite}-{len(groups)}-{name}"
     subprocess.run(["cp", "-a", "--reflink=auto", str(kept), str(root)], check=True)

@@ -4,7 +4,7 @@
     python -m tests.soak [--minutes 60] [--fault-every 60]
 
 On a virtual cluster, three users submit jobs all the time, and campaigns run one after the other. About once a minute,
-something is broken and repaired: the matcher is killed, stopped, restarted or made to reload its configuration, its
+something is broken and repaired: the matcher is killed, suspended, restarted or made to reload its configuration, its
 database is locked or replaced with a backup, its socket is moved, or a campaign is killed and resumed. Every job must
 run to its end. A job must have its settings if the matcher has been healthy since before the submission, unless the
 job's environment shows that it was held out. Some jobs must be held out. At the end, the database must be sound, and
@@ -217,7 +217,7 @@ def without_coordinator(soak: Soak) -> None:
     soak.campaign.wait(timeout=20)
     listed = soak.cluster.run(["reprise", "tune", "list"], user="reprise").stdout
     newest = next(row.split() for row in listed.splitlines() if row.split()[0].isdecimal())
-    if "complete" in newest:  # the campaign was about to end anyway
+    if "complete" in newest:  # the campaign had completed before it could be killed
         soak.campaign = None
         return
     argv = ["reprise", "tune", "resume", newest[0]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures with programs built from the plugin's sources, with sanitizers and a stub of Slurm."""
+"""Fixtures that build and run programs made of the plugin's sources, most with sanitizers or a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ PURE = (
         "names",
     ),
     *("own_runtime", "preload", "sbatch_options", "sketch"),
-)  # the plugin's sources of pure functions, which `probe` calls
-# dlopen and dlsym are renamed in the plugin's sources, because the sanitizers, which use them, would be wrapped, too.
+)  # the plugin's sources that contain only pure functions; `probe` calls these functions
+# Calls of dlopen and dlsym are renamed in the plugin's sources, because --wrap would also affect the sanitizers' calls.
 RENAMED = ["-Ddlopen=failing_dlopen", "-Ddlsym=failing_dlsym"]
 WRAPPED = [*RENAMED, *(f"-Wl,--wrap={name}" for name in FAILING_CALLS)]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
@@ -86,7 +86,7 @@ def sources() -> list[Path]:
 
 
 def without_slurm() -> list[Path]:
-    """Return the sources of the plugin that do not need Slurm."""
+    """Return those of the plugin's sources that do not need Slurm."""
     of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "loading", "options", "plugin", "profile", "submit")]
     return [path for path in sorted(SPANK.glob("*.c")) if path not in of_slurm]
 
@@ -101,7 +101,7 @@ def fallback() -> list[Path]:
 
 
 def build_all(directory: Path) -> None:
-    """Build all programs; compile sources that several programs share with the same flags only once."""
+    """Build all programs; if several programs use the same source with the same flags, compile the source only once."""
     stub = sources()
     pure = [SPANK / f"{name}.c" for name in PURE]
     shared: list[tuple[str, list[Path], list[str]]] = [

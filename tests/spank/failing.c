@@ -3,7 +3,7 @@
 // the name of the function, FAIL_AT the number of the call that fails; if FAIL_AFTER is set, all later calls fail, too.
 // FAIL_ERRNO is the error. With FAIL_DELAY_MS, the call is delayed and does not fail. If compiled with
 // -DFAIL_ALLOCATIONS, allocations fail instead, including those of libraries; FAIL_BUDGET then limits the total number
-// of bytes allocated. At the end, the player prints the number of calls as `failing COUNT`.
+// of bytes allocated. At the end, the player prints how many calls could have failed, as `failing COUNT`.
 #define _GNU_SOURCE
 #undef dlopen // renamed in the sources of the plugin
 #undef dlsym

@@ -84,7 +84,8 @@ static void choose_context(const char *name)
     }
 }
 
-// Acts like a faulty plugin: closes a descriptor that it does not own, and opens something else in its place.
+// Acts like another plugin with a fault: closes a descriptor that it does not own, and opens something else in its
+// place.
 static void replace(char *words)
 {
     char *path = NULL;

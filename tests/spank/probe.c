@@ -65,7 +65,7 @@ static void probe_decision(const char *bytes, size_t size, int (*read)(struct de
     decision_free(&decision);
 }
 
-// Stands for a look into the file system: the scripts are the names that end in `.sh`.
+// Replaces a check of the file system: names that end in `.sh` count as scripts.
 static bool is_named_script(const void *context, const char *word, const char *directory)
 {
     (void)context;
@@ -151,7 +151,7 @@ static void probe_identity(char *path, size_t size)
     bounded_file_close(&file);
 }
 
-// Reads a token of Slurm: its author, its reader, and its payload in base64 as hexadecimal digits.
+// Prints the parts of a Slurm token: its author's and its reader's user id, and its payload as hexadecimal digits.
 static void probe_jwt(char *bytes, size_t size)
 {
     struct claims claims = {0};

@@ -35,7 +35,8 @@ Answer = Callable[[Call], bytes]  # returns the credential to send
 class TcpDaemon:
     """A fake matcher on a free TCP port. It answers `decide` with `reply`, and other kinds of requests with `ok`.
 
-    `answer`, if set, creates the credential that is sent instead. If `hangs` is set, nothing is sent.
+    `answer`, if set, creates the credentials that are sent instead of these answers. If `hangs` is set, nothing is
+    sent.
     """
 
     munged: Munged

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test --reprise=profile: a job gets the same settings as with `on`, and its programs are profiled or run unchanged."""
+"""Test --reprise=profile: a job gets the same settings as with --reprise=on; programs are profiled or run unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.spank.conftest import Played, Stub
 from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, start
 
-WITNESS = "/etc/passwd"  # on every host, only root can write to this file; the stub does not load it as a library
+WITNESS = "/etc/passwd"  # stands for the witness: only root can write to it, as required, and the stub does not load it
 WISH = "SLURM_SPANK_REPRISE_PROFILE=1"
 GIVEN = {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
 
@@ -315,7 +315,8 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
     place = stub.directory / "hung"
     place.mkdir()
     with hung_filesystem(place) as answers:
-        timer = threading.Timer(2.0, answers.set)  # until it answers, the child keeps the stub's output open
+        # Until the file system answers, the child keeps the stub's output open.
+        timer = threading.Timer(2.0, answers.set)
         timer.start()
         played = begin(stub, place=str(place))
         timer.join()

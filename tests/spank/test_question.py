@@ -86,7 +86,7 @@ def test_a_pipe_is_not_opened_and_its_writer_keeps_waiting(stub: Stub, daemon: F
 
 @contextmanager
 def nobody_opens(path: Path) -> Iterator[None]:
-    """Check that no process opens a file in this context, with a write lease that opening breaks (fcntl(2))."""
+    """Check that no process opens the file `path` in this context: opening would break a write lease (fcntl(2))."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # SIGIO would end the process

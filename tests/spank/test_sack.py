@@ -63,7 +63,7 @@ def test_munge_is_preferred_if_it_runs_and_otherwise_slurm_is_used(stub: Stub, t
     assert submit(stub, endpoint, uid, socket_setting, "credential=munge", "munge_socket=/nowhere").carried is None
 
 
-# --- answers that are not to be believed. "gullible": Slurm's daemon verifies the token, so the plugin must refuse it
+# --- answers that must be refused; "gullible": Slurm's daemon accepts the token, so only the plugin can refuse it
 
 
 def answer(sack: FakeSack, call: Call, reader: int = UID, **changes: object) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plugin in submitting commands, in a stub of Slurm: its requests, carried decisions, and faulty daemons."""
+"""Test the plugin in submitting commands, in a stub of Slurm: requests, decisions sent to jobs, and faulty daemons."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_an_endpoint_may_have_a_host_name(stub: Stub, tcp: TcpDaemon) -> None:
 
 
 def test_the_largest_question_and_answer_fit(stub: Stub, tcp: TcpDaemon) -> None:
-    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes U+FFFD, three bytes
+    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes U+FFFD (3 bytes in UTF-8)
     env = {f"SRO_{i}": os.urandom(450).hex() for i in range(64)}
     tcp.reply = decision("apply", env, reason="x" * 512)
     played = submit(stub, *tcp.settings)
@@ -241,7 +241,7 @@ def test_a_failing_allocation_gives_the_whole_decision_or_none(stub: Stub, tcp: 
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
     script = ["context allocator", *lines, "call init", "call init_post_opt"]
     verdicts: list[object] = []
-    # until 20 runs in a row succeed, because FAIL_AT exceeds the number of allocations
+    # 20 successful runs in a row show that FAIL_AT now exceeds the number of allocations
     while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:
         played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
         verdicts.append(played.carried and played.carried["verdict"])

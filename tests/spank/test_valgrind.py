@@ -33,7 +33,7 @@ class CheckedStub(Stub):
         return self.directory / "valgrind.log"
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        called = self.directory / argv[0]  # the plugin recognizes its command by this name
+        called = self.directory / argv[0]  # the plugin recognizes the submitting command by this name
         called.unlink(missing_ok=True)
         called.symlink_to(self.program)
         return valgrind.command(str(self.log), str(called), *argv[1:]), None

@@ -51,7 +51,7 @@ def build_all(directory: Path) -> None:
 
 @pytest.fixture(scope="session")
 def on_disk() -> Iterator[Path]:
-    """Yield a directory on a disk, so that files can be dropped from memory and read again."""
+    """Yield a directory on a disk, so that files can be dropped from the page cache and read again."""
     directory = Path(mkdtemp(prefix="reprise-sro-", dir="/var/tmp"))
     system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True)
     if system.stdout.strip() == TMPFS:

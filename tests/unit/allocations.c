@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments: THREADS ROUNDS. In each round, each thread allocates 512 small pieces and frees those that another thread
-// left in the same places. malloc and free take nearly all of the time. Prints the elapsed seconds.
+// Arguments: THREADS ROUNDS. In each round, each thread allocates 512 small pieces, puts them into a table that all
+// threads share, and frees the pieces that they replace, which usually another thread allocated. malloc and free take
+// nearly all of the time. Prints the elapsed seconds.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

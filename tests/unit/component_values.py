@@ -34,7 +34,7 @@ WORKLOAD = Workload("/home/alice/solve.sh", SCRIPT, "/home/alice")
 
 
 def definition(parameters: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-    """Return the content of the file of a small component with these parameters and changes."""
+    """Return the content of a small component's file with these parameters; `changes` replace or add keys."""
     return {
         "name": "small",
         "version": "1",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run `reprise` in a forked process, because a newly started process takes half a second for its imports.
 
-Each of pytest's processes has a fork server, a process that has imported the modules that the daemon needs and that
-forks for each command. The command's process has its own environment, directory, descriptors and parent, and exits like
-any Python process. Tests of a process's start (wrappers, descriptors from systemd) start new processes instead.
+Each of pytest's processes has a fork server: a process that has imported the daemon's modules, and that forks itself
+for each command. The command's process has its own environment, directory, descriptors and parent, and exits like any
+Python process. Tests of how a process starts (wrappers, descriptors from systemd) start new processes instead.
 """
 
 from __future__ import annotations

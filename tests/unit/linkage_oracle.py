@@ -68,7 +68,10 @@ class Oracle:
         return [(order[-1], score, parts) for order, score, parts in nearest]
 
     def _rank(self, job: JobMetadata, record: JobMetadata, score: float) -> tuple[bool, ...]:
-        """Return a sort key: records that reach the threshold first, among them those with equal preferred features."""
+        """Return the first part of a record's sort key, which puts records that reach the threshold first.
+
+        Among these records, those whose preferred features equal the job's come first.
+        """
         if score < self._model.threshold:
             return (True,)
         values = [[FEATURES[name].of(one, self._zone) for one in (job, record)] for name in self._model.prefer]

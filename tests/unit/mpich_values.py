@@ -67,7 +67,8 @@ LIBRARY = MpichLibrary("4.0.2", "/usr/lib/libmpich.so.12", TABLE, NAMES)
 def mpich(reader: Callable[[str], dict[str, Any]] = json.loads) -> Runner:
     """Return a runner that acts like the probe on MPICH, with `reader` as the reader of selection files.
 
-    The program ends at a call whose algorithm is one of another collective, and says nothing else about algorithms.
+    The program fails at a call for which the file selects an algorithm of another collective. Its output says nothing
+    else about algorithms.
     """
 
     def run(plan: TrialPlan) -> TrialOutput:

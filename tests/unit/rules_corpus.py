@@ -22,7 +22,7 @@ from tests.places import GOLDEN
 
 THEIR_GOLDEN = GOLDEN / "rules_on_openmpi.json"
 RANKS = 4  # number of ranks of each launch
-LIBRARIES = {"5.0.7": 41, "6.0.0rc2": 43}  # minor version of glibc of newer builds: those of Debian 13 and sid
+LIBRARIES = {"5.0.7": 41, "6.0.0rc2": 43}  # minor version of the glibc of newer builds (Debian 13, sid)
 
 BCAST = b"1 7 1 0 1 0 99 0 0"
 SIZED = ("allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter")
@@ -112,7 +112,7 @@ CASES = {
         b"11 1 0 2 0 0 0 0 4096 99 0 0 12 1 0 2 0 0 0 0 4096 99 0 0 15 1 0 2 0 0 0 0 4096 99 0 0",
         (*(f"{name}:{size}:4" for name in SIZED for size in (1020, 1024, 4092, 4096)), "barrier:0:4", "gather:2048:2"),
     ),
-    # files that at least one release ignores, except "the last collective"
+    # files that at least one release ignores; only "the last collective" is read by all releases
     "empty": Case(b""),
     "only a comment": Case(b"# 1 7 1 0 1 0 99 0 0"),
     "only blanks": Case(b" \n\t\n"),
@@ -159,7 +159,7 @@ CASES = {
     "JSON that is also numbers": Case(b'{"1": 7, "1": [0, 1, 0, 99, 0, 0]}'),
 }
 
-# Files with counts that exceed a C int: Open MPI's reader writes beyond its memory, with results that differ between
+# Files with counts that exceed a C int: Open MPI's reader writes beyond its arrays, with results that differ between
 # builds.
 OVERRUNS = {
     "2^32 communicator sizes": b"1 7 4294967296 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",

@@ -36,7 +36,7 @@ def seconds(point: Parametrization) -> float:
 
 
 class Machine:
-    """A simulated machine: a test starts and ends its trials, whose rows it keeps as the database would."""
+    """A simulated machine. A test starts and ends trials, whose rows the machine keeps as the database would."""
 
     def __init__(self, given: Definition, value: Callable[[Parametrization], float | None] = seconds) -> None:
         self.definition = given

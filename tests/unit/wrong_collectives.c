@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload. On rank 1, it overwrites one received element in the fifth call of MPI_Allgather or
-// MPI_Alltoall, as $WRONG selects.
+// A library to preload. On rank 1, it overwrites one received element in the fifth call of MPI_Allgather (if $WRONG is
+// `allgather`) or MPI_Alltoall (if $WRONG is `alltoall`).
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

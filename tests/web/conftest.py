@@ -29,7 +29,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
 
 @pytest.fixture(scope="session")
 def pages(filled: WebSite) -> Iterator[TestClient]:
-    """Return an HTTP client, not signed in, of the site's pages, which run in this process."""
+    """Return an HTTP client that is not signed in. This process serves the site's pages."""
     with TestClient(create(filled.config, filled.file), follow_redirects=False) as client:
         yield client
 

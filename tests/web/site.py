@@ -109,7 +109,7 @@ class WebSite:
             knowledge = knowledge_of(database.record_texts(), model_of(self.config), self.config)
             policy = policy_of(self.config)
             for number in range(jobs):
-                at = self.now - 29 * DAY * rng.random()  # less than 30 days, because the last day has just begun
+                at = self.now - 29 * DAY * rng.random()  # not 30, because the last of the pages' 30 days has just begun
                 user = USERS[number % len(USERS)]
                 text = SCRIPT if user != "carol" else SCRIPT.replace("lattice", "weather").replace("--steps", "--days")
                 submission = Submission.for_script("/home/alice/job.sh", text, cwd=f"/home/{user}")
@@ -189,7 +189,7 @@ class WebSite:
         return self.directory / "web.log"
 
     def spawn(self, *before: str, passed: Sequence[int] = (), **variables: str) -> None:
-        """Start `reprise web serve` with `before` in front of the command; it inherits the descriptors `passed`.
+        """Start `reprise web serve`, which inherits the descriptors `passed`, with `before` in front of the command.
 
         `variables` are added to the command's environment.
         """

@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """Return the events of a stream until it ends; its reader stays connected for `left_after` checks."""
+    """Return all events of a stream whose reader stays connected for `left_after` checks of the campaign's state."""
     looks = 0
     watchers = live.Watchers()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that programs with a sanitizer start with preloaded libraries if ASAN_OPTIONS is set as the plugin sets it."""
+"""Test that programs built with a sanitizer run with preloaded libraries if ASAN_OPTIONS is as the plugin sets it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that stored landscapes can be read and name their source, and that emulated ones can be reproduced."""
+"""Test that stored landscapes can be read and name their source, and that the emulators reproduce their landscapes."""
 
 from pathlib import Path
 

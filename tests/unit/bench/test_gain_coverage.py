@@ -9,7 +9,7 @@ from bench.gain_coverage import NOISES, SHIFTS, coverage
 from reprise.tuner.model.statistics import DRIFT
 
 CAMPAIGNS = 400
-LUCK = 0.025  # tolerance for chance in a share of CAMPAIGNS campaigns
+LUCK = 0.025  # tolerance for the random error of a share that is estimated from CAMPAIGNS campaigns
 
 QUICK = ("heavy tails", "bursts")  # two of the nine kinds of noise
 EACH_NOISE = [noise if noise in QUICK else pytest.param(noise, marks=pytest.mark.slow) for noise in NOISES]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the assembly of a landscape from the trials of several campaigns."""
+"""Test that the trials of several campaigns are combined into a landscape (the values of all points of a space)."""
 
 from dataclasses import replace
 

@@ -167,8 +167,8 @@ def test_groups_by_score_contain_every_matched_job_once() -> None:
 @pytest.mark.parametrize(
     ("before", "later", "pairs", "slowed"),
     [
-        ((1.0, 0.9), (2.0, 1.0), 2, False),  # the settings make the job faster, so no more pairs
-        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # the slower run was chance
+        ((1.0, 0.9), (2.0, 1.0), 2, False),  # the settings make the job faster, so no more pairs are run
+        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # the job was slower only by chance
         ((1.0, 1.5), (1.0, 1.5), MORE_PAIRS, True),
     ],
 )
@@ -212,7 +212,7 @@ def test_one_lucky_run_is_not_a_gain() -> None:
 
 
 def test_the_luck_of_choosing_the_best_point_is_not_a_gain() -> None:
-    """All points are equally good but noisy, so the point with the best search runs is no better in later runs."""
+    """All points are equally good, so the point that noise made the best in the search is no better in later runs."""
     noise = rng()
     found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
     assert statistics.fmean(found) < 0.15, "above 0 only because negative gains count as 0"

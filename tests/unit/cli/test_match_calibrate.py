@@ -29,7 +29,7 @@ JOBS = [one.metadata for one in thesis_scenario.generate(3).records]
 
 @pytest.fixture(autouse=True)
 def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use one made-up site for fitting and one for evaluation, unless a test is marked with `sites="all"`."""
+    """Use one made-up site, of one scenario, to fit and one to evaluate, unless a test is marked with `sites="all"`."""
     marker = request.node.get_closest_marker("slow")
     if not (marker and marker.kwargs.get("sites") == "all"):
         monkeypatch.setattr(made_up_pairs, "FITTED", range(1000, 1001))
@@ -110,7 +110,7 @@ def serves(model: Model) -> bool:
 
 @pytest.mark.slow
 def test_a_model_calibrated_to_jobs_from_accounting_still_matches(site: Daemon) -> None:
-    """A regression: sacct reports no programs of batch jobs, so the prior once fell by 17 bits, and nothing matched."""
+    """A regression: sacct reports no batch job's program, so the prior was once 17 bits too low, and no job matched."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
     done = run(site, "ours.toml", "--from-sacct", str(site.config.parent / "jobs"))
     assert (done.returncode, done.stderr) == (0, "")

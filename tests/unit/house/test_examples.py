@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that property tests try the same examples on every run of a tier, and `make properties` other examples."""
+"""Test that property tests try the same examples in each quick or full run, and others in `make properties`."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BEGIN = (
     *("reprise.matcher.daemon.daemon", "reprise.tuner.report.campaign_overview", "reprise.tuner.report.report_files"),
     *("reprise.tuner.campaign.session", "reprise.tuner.report.following"),
 )
-# File names that every room may use. These names are clear only together with the room's name.
+# File names that every room (folder of the code) may use. These names are clear only together with the room's name.
 OF_EACH = {"__init__", "__main__", "errors"}
 
 

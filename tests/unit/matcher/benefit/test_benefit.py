@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test blocks of jobs, some of them held out without the record's settings, the evidence of harm, and gains."""
+"""Test how jobs are held out from a record's settings in blocks, and how held-out jobs show harm and gains."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def run_time(noise: random.Random, effect: float = 0.0) -> float:
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Return the run times of jobs with settings, which save the fraction `gained` of the time, and of held-out jobs.
+    """Return the run times of held-out jobs and of jobs with settings that save the fraction `gained` of the time.
 
     `slower` is added to the logarithms of all run times.
     """
@@ -230,7 +230,7 @@ def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
 
 
 def test_a_cluster_that_gets_slower_while_fewer_jobs_are_held_out_shows_no_gain() -> None:
-    """Jobs with settings mostly ran late, when all jobs were slow, so their mean is longer (Simpson's paradox)."""
+    """Jobs with settings mostly ran late, when all jobs were slow, so their mean time is longer (Simpson's paradox)."""
     noise = rng()
     pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
     found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])

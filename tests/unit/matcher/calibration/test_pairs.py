@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the levels of pairs of jobs are the reference engine's similarities, rounded."""
+"""Test that the similarity levels of pairs of jobs are the rounded similarities that the reference engine computes."""
 
 from __future__ import annotations
 

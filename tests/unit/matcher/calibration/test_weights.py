@@ -90,7 +90,7 @@ def test_a_duplicated_part_counts_once_although_ecm_counts_it_twice() -> None:
     assert double.curves[0][-1] == pytest.approx(single.curves[0][-1] / 2, abs=0.05)
 
     def worth(pairs: Pairs, parts: int) -> float:
-        """Return how many bits the highest level adds more than the lowest, summed over the first `parts` parts."""
+        """Return how many more bits the highest level adds than the lowest, summed over the first `parts` parts."""
         sizes = [[1.0] * len(LEVELS)] * pairs.patterns.shape[1]
         rising = [[float(level + 1) for level in range(len(LEVELS))]] * pairs.patterns.shape[1]
         found = ecm.fit(

@@ -23,7 +23,7 @@ def broken() -> Entry:
 
 
 def written(queue: Queue, count: int = 100) -> list[str]:
-    """Return the log lines of made entries in the order in which they are written; the entries stay in the queue."""
+    """Return the log lines of the entries ready to be written, in writing order; the entries stay in the queue."""
     entries = queue.begin(count)
     queue.settle(entries)
     return [entry.line for entry in entries]

@@ -36,7 +36,7 @@ NONCE = b"0123456789abcdef"
 
 
 class Served:
-    """A server of the daemon in a thread of the test, so that it may serve tokens even if the tests run as root."""
+    """The daemon's server in a thread of the test; unlike the whole daemon, it serves tokens even if run as root."""
 
     def __init__(self, directory: Path, sack: FakeSack, munged: Munged) -> None:
         self.sack = sack

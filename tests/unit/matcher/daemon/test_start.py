@@ -210,7 +210,7 @@ def test_a_daemon_that_ends_during_the_load_leaves_no_child(full: Daemon, number
     full.spawn()
     found = wait_for("the processes that load", lambda: at_work(full), every_s=0.001)
     for process in found:
-        os.kill(process, signal.SIGSTOP)  # keeps the load from finishing
+        os.kill(process, signal.SIGSTOP)  # a suspended process cannot finish loading records
     full.signal(number)
     assert full.process and full.process.wait(10) == -number
     wait_for("their end", lambda: not any(lives(process) for process in found))

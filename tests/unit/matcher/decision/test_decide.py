@@ -182,7 +182,7 @@ def test_thread_settings_are_given_at_the_start_to_jobs_with_as_many_processors(
     [
         (4096, {"SLURM_MEM_PER_NODE": "4096"}, ""),
         (4096, {"SLURM_MEM_PER_CPU": "2048"}, ""),
-        (4096, {}, ""),  # without these variables, the job gets all memory of the node
+        (4096, {}, ""),  # without SLURM_MEM_PER_*, the job gets all memory of the node
         (4096, {"SLURM_MEM_PER_NODE": "4095"}, "tuned with 4096 MiB of memory on a node, and the job has 4095 MiB"),
         (4096, {"SLURM_MEM_PER_CPU": "1000"}, "and the job has 2000 MiB"),
         (4096, {"SLURM_MEM_PER_GPU": "9000"}, "how much the job gets is unknown"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that a job gets the settings of an MPI only if it may use that MPI."""
+"""Test that a job gets settings for an MPI implementation only if the job may use that implementation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_refusal_names_the_sign(text: str, why: str) -> None:
 
 
 def refused(variables: tuple[str, ...], text: str, scope: Scope = Scope.APPLICATION) -> str:
-    """Return the reason why a job does not get a record that sets `variables`, "" if it gets them."""
+    """Return why a job does not get the settings of a record that sets `variables`, or "" if the job gets them."""
     terms = Terms("c", scope, RecordStatus.ACTIVE, Context(), (), variables, True, None)
     return other_mpi(terms, parse(script(text), user="ada", submit_time=0.0)) or ""
 

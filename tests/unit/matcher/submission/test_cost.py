@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test the cost of parsing: any bytes give metadata or "unknown", never an error, within 20 ms of processor time.
 
-The tests build the largest accepted scripts from the texts that are slowest to read. The long texts at the end were
-found by mutations that lengthen the time. The slow tests measure the limit of 20 ms. The quick tests count function
-calls, whose number does not depend on the machine's load or on coverage.
+The tests build the largest accepted scripts from the texts that are slowest to read. The long texts at the end of the
+list were found by mutating texts and keeping the slower ones. The slow tests measure the limit of 20 ms. The quick
+tests count function calls, whose number does not depend on the machine's load or on coverage.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEAD = "#!/bin/sh\n"
 
 
 def cost(submission: Submission) -> float:
-    """Return the processor time in seconds: the least of up to three, because other work may slow a core down."""
+    """Return the processor time in seconds, the least of up to three runs, because other work may slow a core down."""
     spent = []
     for _ in range(3):
         began = time.thread_time()

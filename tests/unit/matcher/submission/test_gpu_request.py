@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test whether a job visibly gets GPUs."""
+"""Test whether the options and variables of a submission show that the job gets GPUs."""
 
 from __future__ import annotations
 

@@ -123,9 +123,9 @@ def test_other_input_is_refused_with_the_correct_command(text: str, said: str) -
     assert str(refused.value) == f"the first line {said}: use the output of `{sacct.COMMAND}`"
 
 
-# The fields of a job in Slurm's OpenAPI that Reprise reads. OLD is dbv0.0.38 of Slurm 22.05, with the names in its
-# plugin. NEW is v0.0.40 to v0.0.42 of Slurm 24.11, where a number may be an object that also states whether the number
-# is set.
+# The fields of a job in Slurm's OpenAPI that Reprise reads. OLD is version dbv0.0.38 of Slurm 22.05, with the field
+# names that are in the plugin of that version. NEW is versions v0.0.40 to v0.0.42 of Slurm 24.11, where a number may be
+# an object that also states whether the number is set.
 OLD: dict[str, Any] = {
     **{"job_id": 7, "user": "alice", "account": "phys", "partition": "main,debug", "name": "solve"},
     **{"working_directory": "/home/alice", "allocation_nodes": 2, "steps": []},

@@ -628,7 +628,7 @@ def accounted(*rows: str, head: str = HEAD) -> str:
 
 
 def srun(number: str, program: str = "/home/alice/bin/lattice", elapsed: str = "900", options: str = "-N4") -> str:
-    """Return sacct's row of a job whose submit line has its program after `srun`."""
+    """Return a row of sacct's output for a job whose submit line runs `program` with `srun`."""
     line = f"sbatch {options} --wrap srun {program} --steps 200 --size 64"
     return f"{number}|alice|||4|{elapsed}|2023-11-14T22:13:20|/home/alice|lattice|{line}"
 

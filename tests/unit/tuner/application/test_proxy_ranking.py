@@ -13,7 +13,7 @@ BASE: Parametrization = {"a.x": 0, "b.y": "off"}
 
 
 def trials(*runs: tuple[Parametrization, float | None]) -> list[Trial]:
-    """Return a trial for each pair of changes of the base point and a value; no changes give a run of the default."""
+    """Return a trial for each pair (changes of BASE, value). Trials without changes are runs of the default."""
     return [
         Trial(
             1,

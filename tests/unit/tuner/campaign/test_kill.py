@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the benchmark that kills coordinators: no trial is lost or repeated, unless coordinators ignore their jobs."""
+"""Test the benchmark that kills coordinators: no trial is lost or repeated unless coordinators forget their jobs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test a campaign's second session: it follows all first sessions, has new nodes, survives interruptions."""
+"""Test a campaign's second session: it follows all first sessions, has new nodes, and survives interruptions."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def rows(count: int, *keys: str, state: TrialState = TrialState.COMPLETE) -> lis
 def test_the_time_left_is_that_of_all_problems_at_the_pace_so_far() -> None:
     ahead = WorkAhead(definition(), [problem("a"), problem("b")], [], 100.0)
     assert ahead.seconds([], 150.0) is None
-    assert ahead.seconds(rows(5, "a"), 150.0) == pytest.approx((15 + 20) * 10)  # a has 15 trials left, b 20, 10 s each
+    # Problem a has 15 trials left, and problem b has 20. Each trial takes 10 s.
+    assert ahead.seconds(rows(5, "a"), 150.0) == pytest.approx((15 + 20) * 10)
 
 
 def test_problems_that_one_run_evaluates_take_the_time_of_one() -> None:

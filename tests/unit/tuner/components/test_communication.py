@@ -32,7 +32,7 @@ def environment(name: str, **point: Any) -> dict[str, str]:
 
 
 def points(name: str) -> list[dict[str, Any]]:
-    """Return the grid's points that differ from the default in one axis, and the point with each axis's last value."""
+    """Return the points of the grid that differ from the default in one axis, or have the last value of every axis."""
     made = component(shipped(name))
     (problem,) = made.problems()
     grid = [problem.space.key(point) for point in problem.space.points]

@@ -107,7 +107,7 @@ def test_settings_of_ompio_are_in_effect(program: Path, tmp_path: Path, collecti
 def test_no_setting_of_ompio_loses_data(program: Path, tmp_path: Path, collective: str, aggregators: int) -> None:
     """The program compares the data it reads with the data it wrote.
 
-    dynamic_gen2, which is not offered, always failed with 4 aggregators.
+    dynamic_gen2, which the component does not offer, always failed with 4 aggregators.
     """
     result, _ = run("ompio", program, tmp_path, collective=collective, num_aggregators=aggregators)
     assert result.output.exit_status == 0, result

@@ -79,7 +79,7 @@ def test_the_reference_run_is_the_unchanged_job_except_for_components_that_are_s
         "fastio",
         "sbb",
         "lustre",
-    )  # components that the reference run switches on, with their defaults
+    )  # the reference run switches these components on, with their default values
     environment = {name: value for name, value in plan.environment.items() if name not in witness.ENVIRONMENT}
     nothing = not environment and not plan.files and not plan.options and not plan.directives
     assert (nothing and plan.script == SCRIPT) == bare

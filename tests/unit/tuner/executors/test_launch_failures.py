@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the advice on launchers that fail, with their own messages."""
+"""Test the advice that is given if a launcher fails, with error messages of real launchers."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_the_run_time_is_the_scripts_alone(tmp_path: Path) -> None:
 def test_run_times_of_hours_are_read_and_a_clock_change_does_not_affect_them(  # SHAMan, defect 14
     tmp_path: Path, wall: str, expected: float
 ) -> None:
-    """While the application ran, an hour passed, and 1.5 s according to `date` or 1.25 s according to the uptime."""
+    """The run took 3601.5 s by `date` if `date` agrees with the uptime, and otherwise 3601.25 s by the uptime."""
     tools = tmp_path / "bin"
     tools.mkdir()
     times = {"date": ("32400", wall if wall != "36001.5" else "36001.5"), "cut": ("100", "3701.25")}

@@ -94,7 +94,7 @@ def test_a_file_never_ends_with_a_page(length: int) -> None:
         ({}, "no algorithm"),
         ({"collective=bcast": {"comm_type=inter": {"algorithm=x": {}}}}, "no algorithm"),
         ({"collective=bcast": {"comm_size<4": {"algorithm=x": {}}}}, "no algorithm"),
-        # The first key that holds is taken, even if nothing below it does.
+        # MPICH follows the first key that matches, even if no key below it matches.
         ({"collective=bcast": {"any": {"comm_size<4": {"algorithm=x": {}}}, "comm_size=any": {}}}, "no algorithm"),
         ({"collective=bcast": {"nodes<4": {"algorithm=x": {}}}}, "unknown key 'nodes<4'"),
         ({"collective=bcast": {"comm_size>4": {"algorithm=x": {}}}}, "unknown key"),

@@ -193,7 +193,7 @@ def test_the_thesis_filter_gives_a_point_a_tenth_of_the_budget(budget: int, most
 
 @pytest.mark.parametrize("policy", ["static", "sedr", "racing"])
 def test_the_best_raw_mean_is_run_again_before_it_is_given_up(policy: str) -> None:
-    """The best point is in the initial design, whose points only one of these policies repeats otherwise."""
+    """The best point is in the initial design. During the search, only one of these policies repeats such points."""
     history = [Evaluation(p, truth(p) if n else 5.0, initial=n < INITIAL) for n, p in enumerate(SPACE.points)]
     resampling = build(policy, SPACE, BUDGET, 1)
     assert resampling.again(history, stopped=len(history)) == SPACE.points[0]

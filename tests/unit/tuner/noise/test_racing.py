@@ -235,7 +235,7 @@ def test_a_variance_is_the_mean_of_its_posterior(estimate: float) -> None:
 
 
 def test_a_point_with_a_burst_ranks_behind_similar_points_without_one() -> None:
-    """The bursts may be chance (the estimated variance between points is below 0) but count; other runs are equal."""
+    """Bursts count even if they may be chance (estimated variance between points below 0). All other runs are equal."""
     rest = np.log([1.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
     given = data([at(0), at(3), at(5)], [0] * 4 + [1] * 4 + [2] * 4, [1.0] * 12)
     after = noise_model.on_average(given, noise_model.Posterior(np.zeros(3), np.zeros((3, 3)), 0.1, rest))
@@ -252,7 +252,7 @@ def test_a_run_under_way_narrows_the_posterior_as_its_result_would() -> None:
 
 
 def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
-    """All other points are similar; the point with the two runs is 70 standard deviations of the others away."""
+    """All other points are similar. The point with the two runs is 70 of their standard deviations away from them."""
     rng = np.random.default_rng(6)
     values = 20 * np.exp(rng.normal(0, 0.01, len(SPACE.points) + 1))
     values[[7, -1]] = 10.1, 9.9

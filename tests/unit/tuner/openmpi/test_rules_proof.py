@@ -59,7 +59,7 @@ def _ignored(_: str) -> Rules:
 
 
 def _first_entry(text: str) -> Rules:
-    """Return the rules of a hypothetical reader that uses the smallest entry for all communicators."""
+    """Return the rules of a hypothetical reader that applies each collective's first entry to all communicators."""
     return {name: [dataclasses.replace(comms[0], ranks=ANY_RANKS)] for name, comms in rules_in(text).items()}
 
 

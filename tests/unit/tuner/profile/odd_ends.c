@@ -23,7 +23,7 @@ static void end(int number)
     _exit(number == SIGUSR1 ? 42 : 1);
 }
 
-// Ends in a signal handler on an alternate stack of the usual size.
+// Exits in a signal handler that runs on an alternate stack of the usual size.
 static void stack(void)
 {
     static char memory[8192];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how the reports of a user's job are found, and that other files the user may put there do no harm."""
+"""Test how the reports of a user's job are found, and that other files in the same directories do no harm."""
 
 from __future__ import annotations
 

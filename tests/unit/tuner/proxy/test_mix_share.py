@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that a share of a mix is cheaper, keeps the phases, and can still be replayed."""
+"""Test that a share of a mix has fewer calls, keeps the phases of the mix, and can still be replayed."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def witnessed(directory: Path, *words: str | Path) -> Mix:
 
 
 def bare(mix: Mix) -> list[list[str]]:
-    """Return each rank's calls without element sizes and without calls that make communicators, which archives lack."""
+    """Return each rank's calls without element sizes, computation, and the making of communicators."""
 
     def calls(rank: int) -> Iterator[str]:
         for one in expand(mix.programs[rank]):

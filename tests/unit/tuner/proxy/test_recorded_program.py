@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the replay of a program recorded with the witness sends its messages, with the installed Open MPI."""
+"""Test that the replay of a program recorded with the witness sends the program's messages (installed Open MPI)."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_single_lucky_run_is_not_taken_at_face_value() -> None:
     for value in (10.0, 10.0):
         search.tell(DEFAULT, value)
     search.tell({**DEFAULT, "a": 1}, 8.5)
-    search.tell({**DEFAULT, "a": 1, "b": 1}, 9.6)  # seems worse, although b does nothing: a's run was lucky
+    search.tell({**DEFAULT, "a": 1, "b": 1}, 9.6)  # b does nothing, but seems harmful, because a's run was lucky
     for value in (9.6, 9.4, 9.5):
         search.tell({**DEFAULT, "a": 1}, value)
     assert search.ask() == {**DEFAULT, "a": 1, "c": 1}

@@ -66,7 +66,7 @@ def test_a_reference_is_not_reached_by_luck_nor_by_a_trial_that_was_stopped() ->
 def test_too_little_improvement_within_the_window_stops(
     statistic: str, values: list[float | None], expected: int
 ) -> None:
-    """At least 10 % in 2 trials is required: from 9 to 8 (11 %), the search continues; from 8 to 8 (0 %), it stops."""
+    """The search continues only if 2 trials improve by 10 % or more: from 9 to 8 (11 %), but not from 8 to 8 (0 %)."""
     rule = {"rule": "improvement", "of": statistic, "least": 0.1, "window": 2}
     assert stops_after(rule, values) == expected
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test which jobs the rules for Open MPI's collectives apply to, if they are tuned with other settings."""
+"""Test to which jobs rules for Open MPI's collectives apply if the rules were tuned together with other settings."""
 
 from __future__ import annotations
 

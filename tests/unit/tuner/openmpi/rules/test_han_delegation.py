@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the file with which han passes calls to tuned: those that have a rule, and no others."""
+"""Test the file that makes han pass to tuned exactly the calls that have a rule."""
 
 from __future__ import annotations
 

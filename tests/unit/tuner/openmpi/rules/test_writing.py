@@ -56,7 +56,7 @@ def test_a_portable_file_means_the_same_to_all_releases_and_a_classic_one_does_n
     [
         (["4.1.4"], Form.CLASSIC),
         (["4.1.4", "4.1.8", "5.0.11"], Form.CLASSIC),
-        (["6.0.0"], Form.PORTABLE),  # 6 prefers JSON, but JSON cannot be proved
+        (["6.0.0"], Form.PORTABLE),  # Open MPI 6 prefers JSON, but a JSON file cannot be proved to be in effect
         (["4.1.4", "6.0.0"], Form.PORTABLE),
         (["nodes"], Form.NODES),
     ],
