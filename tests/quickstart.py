@@ -32,7 +32,8 @@ def blocks() -> list[Block]:
 def shape(line: str) -> str:
     """Return a printed line without the parts that differ from run to run.
 
-    These parts are numbers, hashes (with or without an ellipsis), and the number of sizes that gained in a benchmark.
+    These parts are numbers, hashes (with or without an ellipsis), and the list of message sizes that gained in a
+    benchmark.
     """
     folded = re.sub(r"\b[0-9a-f]{8,}…?|\d[\d.]*", "0", line).strip()
     return re.sub(r" of 0 [^,]* in a benchmark", " of 0 in a benchmark", folded)

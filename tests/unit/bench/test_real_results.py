@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the results of the benchmark of real programs: how results are kept between runs, and the numbers from them."""
+"""Test the results of the benchmark of real programs: their storage between runs, and numbers computed from them."""
 
 from __future__ import annotations
 

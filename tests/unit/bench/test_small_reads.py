@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how measurements of small reads are scheduled, and how landscapes are stored, with invented run times."""
+"""Test, with invented run times, how measurements of small reads are scheduled, and how landscapes are stored."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the weights: a logistic regression with rising curves, fitted to pairs known to match or not."""
+"""Test the weights: a logistic regression with rising curves, fitted to pairs that are labeled as matching or not."""
 
 from __future__ import annotations
 
