@@ -85,7 +85,7 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> list[str]:
-    """Install packages as in the quickstart, on a node and on the matcher's host; return the commands for the host."""
+    """Install packages with the quickstart's commands for nodes and the matcher's host; return the host's commands."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]

@@ -41,7 +41,7 @@ def rules_in(text: str) -> Rules:
 
 
 def decision(text: str, collective: str, ranks: int, size: int) -> Choice:
-    """Return the choice that Open MPI 4.1.4 makes according to a rules file; `size` is the size that 4.1.4 compares."""
+    """Return the choice of Open MPI 4.1.4 with a rules file; `size` is the size that 4.1.4 compares with the rules."""
     return decide(rules_in(text), collective, 1, ranks, size)
 
 

@@ -131,7 +131,7 @@ class Daemon:
             return [database.add_record(one) for one in records]
 
     def spawn(self, *wrapper: str, env: Mapping[str, str] | None = None, pass_fds: tuple[int, ...] = ()) -> None:
-        """Start the daemon without waiting until it answers. Without arguments, fork it, which is faster."""
+        """Start the daemon without waiting until it answers. Without arguments, it is forked, which is faster."""
         arguments = ["--config", str(self.config), "serve"]
         command = [*wrapper, sys.executable, "-m", "reprise", *arguments]
         with self.log.open("ab") as log:

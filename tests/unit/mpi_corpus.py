@@ -23,7 +23,7 @@ SITE = ("4.1.4",)
 
 @dataclass(frozen=True)
 class MPIScript:
-    """A script, the family and release that it uses ("" if unknown), and whether it may get Open MPI's settings."""
+    """A script, the MPI family and release that it uses ("" if unknown), and whether it may get Open MPI's settings."""
 
     name: str
     text: str
@@ -63,7 +63,7 @@ def given(submission: Submission, one: Record | None = None, site: tuple[str, ..
 
 
 def wrong_mpi() -> tuple[int, int]:
-    """Return how many scripts of other MPIs get Open MPI's settings, and the number of these scripts."""
+    """Return how many scripts of other MPIs get Open MPI's settings, and the number of all scripts of other MPIs."""
     others = [one for one in scripts() if not one.may_get_openmpi]
     site = ("4.1.4", "4.1.5", "4.1.6", "5.0.3")
     return sum(given(one.submission, cluster_wide(site), site)[0] for one in others), len(others)

@@ -11,7 +11,7 @@ FANS = tuple(2**k for k in range(10))
 
 
 def without_dead_dimensions(point: Parametrization) -> Parametrization:
-    """Return the point with ineffective values reset: only algorithm 2 has a fan-out; 0 and 1 have no segments."""
+    """Return the point without dead values: only algorithm 2 has a fan-out, and algorithms 0 and 1 have no segments."""
     kept = dict(point)
     if point["algorithm"] in (0, 1):
         kept["segment"] = 0

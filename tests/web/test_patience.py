@@ -38,7 +38,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 class Serving(uvicorn.Server):
     def install_signal_handlers(self) -> None:
-        """Install no signal handlers, because only the main thread may, and this server runs in another thread."""
+        """Install no signal handlers. Only the main thread may install them, and this server runs in another thread."""
 
 
 @pytest.fixture(scope="module")

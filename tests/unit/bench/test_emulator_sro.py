@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the emulated prefetcher behaves as Robert 2021 expects on his workloads (sections 2.2 and 4.2)."""
+"""Test that the emulated prefetcher behaves as Robert 2021 expects for his workloads (sections 2.2 and 4.2)."""
 
 import numpy as np
 import pytest

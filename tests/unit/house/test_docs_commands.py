@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that docs/reference/commands.md names every command, whether it has `--json`, and every exit status."""
+"""Check that docs/reference/commands.md lists every exit status and every command, and which commands have `--json`."""
 
 from __future__ import annotations
 

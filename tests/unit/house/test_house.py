@@ -212,7 +212,7 @@ def test_the_linter_finds_a_forbidden_import_planted_in_a_file(file: str | None,
 
 
 def test_a_files_name_tells_its_room() -> None:
-    """No two files of the product have the same name, except in the folder of commands."""
+    """No two files of the product have the same name, except those in OF_EACH and in the folder of commands."""
     names = Counter(
         path.stem for folder in FOLDERS.values() for path in sources(folder) if path.parent != ROOT / "reprise/cli"
     )

@@ -133,7 +133,7 @@ def test_jobs_without_modules_lack_nothing() -> None:
 def test_the_share_is_estimated_from_the_remaining_parts_where_no_program_is_known() -> None:
     """A regression: the share of matching pairs was estimated as almost 0, and the model then matched no job.
 
-    The weights for the estimate had been fitted to pairs in which no part was unknown.
+    The weights for the estimate had been fitted to pairs in which no part was unknown, unlike the pairs of this site.
     """
     known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)
     weights: Weights = logistic_weights.fit(known, site_template.KNOTS)

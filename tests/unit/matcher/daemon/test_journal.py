@@ -536,7 +536,7 @@ def run_once(path: Path, name: str, at: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [400, -400])
 def test_a_jump_of_the_clock_loses_no_decision(path: Path, days: int) -> None:
-    """The first purge of a journal removes only rows that had also expired when a daemon last ran."""
+    """After a start, the first purge removes only rows that had already expired when a daemon last ran."""
     run_once(path, "before", 1.7e9)
     run_once(path, "meanwhile", 1.7e9 + days * 86_400.0)
     run_once(path, "after", 1.7e9 + 1.0)

@@ -172,7 +172,7 @@ def test_records_and_queries_are_chosen_from_the_scripts(folder: Path) -> None:
     assert {centre_of(one) for one in scripts} == {"Compute Canada"}
     (site,) = sites(scripts, 0)
     assert site.name == ONE_SITE
-    assert (len(site.records), len(site.asking)) == (24, 96)  # 48 applications: half have records; each has 2 queries
+    assert (len(site.records), len(site.asking)) == (24, 96)  # half of 48 applications have records, all have 2 queries
     tuned = {one.application for one in site.scripts}
     assert all((one.kind == "variant") == (one.script.application in tuned) for one in site.asking)
     unknown = strangers(scripts, 0)

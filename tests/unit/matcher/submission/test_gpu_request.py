@@ -57,7 +57,7 @@ def test_an_option_that_requests_gpus_is_recognized() -> None:
         ("batch", {"SLURM_JOB_GPUS": "0"}, True),  # the GPU with the number 0
         ("batch", {"SLURM_GPUS_ON_NODE": "0"}, False),
         ("batch", {}, False),
-        ("sbatch", {"SLURM_JOB_GPUS": "0,1", "SLURM_GPUS_ON_NODE": "2"}, False),  # those of an enclosing job
+        ("sbatch", {"SLURM_JOB_GPUS": "0,1", "SLURM_GPUS_ON_NODE": "2"}, False),  # the GPUs of an enclosing job
         ("srun", {"SLURM_GPUS_PER_NODE": "4"}, True),
         ("salloc", {"SALLOC_GRES": "gpu"}, True),
     ],

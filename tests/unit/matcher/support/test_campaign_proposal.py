@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the campaign file proposed for a job that a daemon decided about needs no editing."""
+"""Test that the campaign file that Reprise proposes for a job needs no editing. A daemon has decided about the job."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the choice of settings to try on an application, given its profile and what its jobs can be given."""
+"""Test which settings are tried on an application, depending on its profile and on what its jobs can be given."""
 
 from __future__ import annotations
 

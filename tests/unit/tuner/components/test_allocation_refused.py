@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that batch scripts are refused before anything is written if trials are steps in an allocation."""
+"""Test that, if trials are steps in an allocation, batch scripts are refused before anything is written."""
 
 from __future__ import annotations
 

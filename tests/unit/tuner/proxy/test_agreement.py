@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test whether a proxy ranks settings as its application does; a proxy that does not is not used."""
+"""Test the check that a proxy ranks settings as its application does; a proxy that ranks them otherwise is not used."""
 
 from __future__ import annotations
 

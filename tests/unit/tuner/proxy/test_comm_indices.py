@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that steps can be folded even if every step makes a communicator again, because indices are reused."""
+"""Test that steps that each make a communicator can be folded, because freed communicators' indices are reused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the file of a mix: a written file is read back, and an invalid file is refused with the line in error."""
+"""Test the file of a mix: a written file is read back, and an invalid file is refused, naming the invalid line."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
 
 @pytest.mark.slow
 def test_the_winners_comparison_stays_if_the_runner_up_cannot_be_compared() -> None:
-    """The runner-up either fails when it is run again, or the node-hours pay for only one of its pairs."""
+    """Either the runner-up fails when it is run again, or the node-hours pay for only one of its pairs."""
 
     def fails(point: Parametrization) -> float | None:
         return None if roles(machine).count("final-tuned") == 4 and roles(machine)[-1] == "final-tuned" else old(point)
