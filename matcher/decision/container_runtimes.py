@@ -35,21 +35,21 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ENV = _words("-e --env")
-_APPTAINER = Runtime(
+APPTAINER = Runtime(
     _words("exec run shell instance"),
     _words("-B --bind --mount"),
     RUNNERS["apptainer"].options,
-    cleans=_words("-e --cleanenv -C --containall"),
+    cleans=_words("-e --cleanenv -C --containall --compat --oci"),
     same_path=True,
 )
 _DOCKER = Runtime(
     _words("run exec create start"), _words("-v --volume --mount"), RUNNERS["docker"].options, False, names=_ENV
 )
 RUNTIMES: Mapping[str, Runtime] = {
-    **dict.fromkeys(("apptainer", "singularity"), _APPTAINER),
+    **dict.fromkeys(("apptainer", "singularity"), APPTAINER),
     **dict.fromkeys(("docker", "nvidia-docker", "podman", "podman-hpc", "nerdctl", "udocker"), _DOCKER),
     "ch-run": Runtime(frozenset(), _words("-b --bind"), WRAPPERS["ch-run"][1], cleans=_words("--unset-env")),
-    "shifter": Runtime(frozenset(), _words("-V --volume"), WRAPPERS["shifter"][1]),
+    "shifter": Runtime(frozenset(), _words("-V --volume"), WRAPPERS["shifter"][1], cleans=_words("-E --clearenv")),
     "sarus": Runtime(_words("run"), _words("--mount"), RUNNERS["sarus"].options),
     "enroot": Runtime(_words("start exec"), _words("-m --mount"), RUNNERS["enroot"].options, False, names=_ENV),
 }

@@ -125,8 +125,8 @@ _APPTAINER = Runner(
         """
 --add-caps --app --apply-cgroups --bind --blkio-weight --blkio-weight-device --config --cpu-shares --cpus --cpuset-cpus
 --cpuset-mems --cwd --dns --drop-caps --env --env-file --fusemount --home --hostname --memory --memory-reservation
---memory-swap --mount --netns-path --network --network-args --overlay --pem-path --pids-limit --pwd --scratch --security
---shell --workdir -B -H -S -W -o
+--memory-swap --mount --netns-path --network --network-args --no-mount --overlay --pem-path --pids-limit --pwd --scratch
+--security --shell --workdir --authfile --cdi-dirs --device --dmtcp-launch --dmtcp-restart --docker-host -B -H -S -W -o
 """
     ),
     has_image=True,

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import pytest
 
-from reprise.matcher.decision.containers import containers_of
+from reprise.matcher.decision.containers import CONTAINERS_LIMIT, containers_of
 from reprise.matcher.submission import Submission
 from tests.unit.matcher.decision.test_decide import POLICY, ask, record, submission
 from tests.unit.matcher_daemon import RULES, SCRIPT
@@ -79,6 +80,29 @@ def given(line: str, environment: dict[str, str], **policy: Any) -> tuple[str, s
         ("srun --container /bundle ./a", PATH),
         ("srun --contain=/bundle ./a", PATH),
         ("srun --contiguous ./a", ""),
+        ('RUN="apptainer exec a.sif"\nsrun $RUN ./a', PATH),
+        ("alias run='singularity exec a.sif'\nsrun run ./a", PATH),
+        ("BIN=/usr/bin/singularity\nsrun $BIN exec a.sif ./a", PATH),
+        ("BIN=$(which apptainer)\nsrun ${BIN} exec a.sif ./a", PATH),
+        ("BIN=/usr/bin/singularity\nsrun $BIN exec -B /var a.sif ./a", ""),
+        ("srun ${RUN:-singularity} exec a.sif ./a", PATH),
+        ("cat x|apptainer exec a.sif ./a", PATH),
+        ("cd /x&&apptainer exec a.sif ./a", PATH),
+        ("srun -J apptainer --container-image=x ./a", PATH),
+        ("srun --container-image=x --container-mounts=/var:/var ./a; srun --container-image=y ./b", PATH),
+        ("srun apptainer exec -B /opt/docker -B /var a.sif ./a", ""),
+        ("srun apptainer exec --no-mount home -e -B /var a.sif ./a", KEPT),
+        ("srun apptainer exec -B /opt/docker -e -B /var a.sif ./a", KEPT),
+        ("srun apptainer exec --compat -B /var a.sif ./a", KEPT),
+        ("srun apptainer exec --oci -B /var a.sif ./a", KEPT),
+        ("srun shifter --clearenv -V /var:/var ./a", KEPT),
+        ("export SINGULARITY_CLEANENV=1\nsrun singularity exec -B /var a.sif ./a", KEPT),
+        ("export APPTAINER_CLEANENV=0\nsrun apptainer exec -B /var a.sif ./a", ""),
+        ("srun apptainer exec -B /var -B /data:/var/lib/reprise a.sif ./a", PATH),
+        ("srun apptainer exec -B /var -B $DATA:/var/lib/reprise a.sif ./a", PATH),
+        ("srun apptainer exec -B /var -B /data:/mnt a.sif ./a", ""),
+        ("module load shifter\nsrun ./a", ""),
+        ("cd docker && make run; srun ./a", ""),
     ],
 )
 def test_a_path_of_the_host_is_given_only_if_all_containers_contain_it(line: str, why: str) -> None:
@@ -92,6 +116,14 @@ def test_containers_in_directives_on_the_command_line_and_in_slurms_variables_co
     assert containers_of(Submission("sbatch", ("sbatch", "--wrap", "apptainer run a.sif")))
     assert containers_of(Submission("batch", env={"SLURM_CONTAINER": "/bundle"}))
     assert not containers_of(submission())
+
+
+def test_an_image_and_its_mounts_may_be_in_different_directives() -> None:
+    directives = "\n#SBATCH --container-image=x\n#SBATCH --container-mounts=/var:/var\n"
+    (container,) = containers_of(submission(SCRIPT.replace("\n", directives, 1)))
+    assert container.sees("/var/lib")
+    (container,) = containers_of(submission(SCRIPT.replace("\n", directives, 1), "--container-mounts=/x:/var"))
+    assert not container.sees("/var/lib")
 
 
 @pytest.mark.parametrize("visible", ["/var", "/var/lib/reprise/artifacts"])
@@ -118,6 +150,28 @@ def test_only_the_site_can_allow_a_library_of_the_host() -> None:
     assert LIBRARY in given(line, library, visible=("/usr/local",))[1]  # the directory is unknown
 
 
-@pytest.mark.parametrize("line", ["apptainer exec " * 9_000, "podman run -v " * 9_000, "--container=" * 9_000])
-def test_a_long_line_is_read_in_a_bounded_number_of_steps(line: str) -> None:
-    containers_of(script(line[:131_072]))
+@pytest.mark.parametrize(
+    "part",
+    [
+        "apptainer exec ",
+        "podman run -v ",
+        "--container=",
+        "--cont=apptainer ",
+        "X=docker\n",
+        "$X ch-run x\n",
+        "=/a/",
+        "a;",
+    ],
+)
+def test_a_hostile_script_is_read_in_a_bounded_number_of_steps(part: str) -> None:
+    hostile = script("RUN=docker ch-run x " + part * (131_072 // len(part)))
+    begun = time.process_time()
+    found = containers_of(hostile)
+    assert time.process_time() - begun < 0.5  # it takes 15 ms
+    assert len(found) <= CONTAINERS_LIMIT + 2
+
+
+def test_repeated_commands_are_one_container_and_too_many_get_nothing() -> None:
+    assert len(containers_of(script("srun ch-run -b /var:/var img -- ./a\n" * 200))) == 1
+    for many in ("".join(f"ch-run -b /d{n}:/d{n} i x\n" for n in range(100)), "ch-run i x\n" * 5_000):
+        assert not containers_of(script(many))[-1].passes(["A"])
