@@ -29,13 +29,25 @@ _VERBS = {
 
 
 class Modules:
-    """Names of the loaded modules, in the order of loading; at most MODULE_LIMIT names are kept."""
+    """Names of the loaded modules, in the order of loading; at most MODULE_LIMIT names are kept.
+
+    `used` are the names of all modules with which a launcher starts a program, also those that are unloaded later.
+    """
 
     def __init__(self) -> None:
         self.loaded: list[str] = []
+        self.used: dict[str, None] = {}
+        self._has_changed = False
+
+    def use(self) -> None:
+        """Note that a launcher starts a program with the loaded modules."""
+        if self._has_changed:
+            self.used |= dict.fromkeys(self.loaded)
+            self._has_changed = False
 
     def change(self, command: str, arguments: Sequence[str]) -> None:
         """Update the list after a command such as `module load a b` (Environment Modules, Lmod) or `ml a b` (Lmod)."""
+        self._has_changed = True
         names = [argument for argument in arguments if not argument.startswith("-")]
         if command == "ml":  # `ml -gcc` unloads
             self._unload([word[1:] for word in arguments if word[:1] == "-" and word[1:2] != "-"])

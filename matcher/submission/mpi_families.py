@@ -73,7 +73,7 @@ FAMILIES = (
         perhaps_modules=r"\A(?:compilers?/|dev/|pe-|lang/)?(?:intel(?:[-_/]?oneapi)?|oneapi|intel[-_]parallel[-_]studio|"
         r"parallel_studio\w*|psxe\w*)(?:/[\w.-]*)?\Z",
         launchers="mpiexec.hydra mpirun.hydra",
-        options=_HYDRA_OPTIONS + " bootstrap bootstrap-exec check-mpi check_mpi grr gtool psm2 trace",
+        options=_HYDRA_OPTIONS + " bootstrap bootstrap-exec check-mpi check_mpi grr gtool psm2 trace tune",
         paths=r"/intel(?:mpi)?/|/oneapi/|(?<![a-z])impi(?![a-z])",
         files=r"\A(?!.*(?:open-?mpi|mpich|mvapich)).*(?:mpivars|psxevars|mpi/[\w.${}-]+/env/vars|setvars)",
         variables=("I_MPI_",),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signs of the MPI that a job uses, found in the commands and in the text of its script.
 
-JobMetadata.mpi_signs keeps a sign as a text of its kind and its value, such as `option -genv`. Modules and the
-program's libraries are signs too, but other fields of the metadata contain them.
+A sign is a text of a kind and a value, such as `option -genv`, in which form it is kept in JobMetadata.mpi_signs.
+The program's libraries, and the modules with which it starts, are signs too, but other fields of the metadata contain
+them. The signs here contain only other modules, with which another program of the job starts.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ _LAUNCH_WORDS = 48  # number of a launcher's words that are searched for options
 _OPTIONS = frozenset(word for family in FAMILIES for word in family.options.split())
 _LAUNCHERS = frozenset(word for family in FAMILIES for word in family.launchers.split())
 _PATHS = re.compile("|".join(f"(?:{family.paths})" for family in FAMILIES if family.paths), re.IGNORECASE)
+_MODULES = re.compile(
+    "|".join(f"(?:{one})" for family in FAMILIES for one in (family.modules, family.perhaps_modules) if one)
+)
 _CONTAINERS = frozenset(
     {"apptainer", "ch-run", "docker", "enroot", "podman", "podman-hpc", "sarus", "shifter", "singularity", "udocker"}
 )
 _RUNS = frozenset({"exec", "run", "start"})
+_CONDAS = frozenset({"conda", "mamba", "micromamba"})
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 # Each pattern begins with a literal text, so that a script of 128 KiB is searched in less than a millisecond.
@@ -48,6 +53,8 @@ _WORD_BEFORE = re.compile(r"(?:\A|[\s;&|(])(?:source|\.)\s+[\"']?([^\s\"';&|]{0,
 _SPACK = re.compile(r"spack load((?:[ \t]+[\w@.%+~=/:^-]{1,80}){1,16})")
 _HINTS = ("_", "activate", "vars.", "mpi.", "PATH", "spack")  # a text without these contains no signs
 _CONDA = re.compile(r"activate(?<=(?:conda|mamba|ource) activate)\b")
+_ACTIVATE = re.compile(r"/activate\b")
+_IN_CONDA = re.compile(r"(?:conda|mamba|miniforge)[^\s;&|]*\Z", re.IGNORECASE)
 
 
 @dataclass
@@ -64,6 +71,10 @@ class Signs:
                 self._add(_of_launcher(word, name, argv[position + 1 : position + 1 + _LAUNCH_WORDS]))
                 break
         self._add(_of_container(argv[:_LAUNCH_WORDS]))
+
+    def take_modules(self, names: Iterable[str]) -> None:
+        """Add the first few of some modules that are signs of an MPI."""
+        self._add(f"module {name}" for name in islice(names, _FEW) if _MODULES.search(name[:SIGN_LIMIT].lower()))
 
     def take_text(self, text: str) -> None:
         """Add the signs in a script's text: variables that it sets, files that it sources, packages that it loads."""
@@ -120,9 +131,17 @@ def _of_container(argv: Sequence[str]) -> Iterator[str]:
         if name in _CONTAINERS and (name in ("shifter", "ch-run") or not _RUNS.isdisjoint(argv[position + 1 :])):
             yield f"container {name}"
             return
+        if name in _CONDAS and argv[position + 1 : position + 2] == ["run"]:
+            yield f"container {name} run"
+            return
 
 
 def _of_text(text: str) -> Iterator[str]:
+    if _CONDA.search(text) or any(
+        _IN_CONDA.search(text[max(0, end.start() - 160) : end.start()])
+        for end in islice(_ACTIVATE.finditer(text), _FEW)
+    ):
+        yield "container conda activate"
     for prefix in _VARIABLES:
         if prefix in text:
             yield from _of_variable(prefix, text)
@@ -134,10 +153,8 @@ def _of_text(text: str) -> Iterator[str]:
         for directory in added.group(1).split(":"):
             if directory.endswith("/bin") and _OF_AN_MPI.search(directory) and _PATHS.search(directory):
                 yield f"directory {directory[-SIGN_LIMIT + 16 :]}"
-    for loaded in islice(_SPACK.finditer(text), _FEW):
-        yield from (f"package {word}" for word in loaded.group(1).split() if not word.startswith("-"))
-    if _CONDA.search(text):
-        yield "container conda activate"
+    packages = (word for loaded in _SPACK.finditer(text) for word in loaded.group(1).split())
+    yield from (f"package {word}" for word in islice(packages, _FEW) if _MODULES.search(word.lower()))
 
 
 def _of_variable(prefix: str, text: str) -> Iterator[str]:

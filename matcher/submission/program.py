@@ -109,6 +109,8 @@ class Programs:
         if program.path and program.rank < Rank.LAUNCHED_UTILITY and program.name not in self.names:
             self.names.append(program.name)
             del self.names[PROGRAMS_LIMIT:]
+        if program.launcher and program.rank < Rank.LAUNCHED_UTILITY:
+            modules.use()
         if _is_before(program, self.main):
             self.main, self.modules = program, tuple(modules.loaded)
 

@@ -106,6 +106,7 @@ def _read(source: _Source) -> Contents:
     work, modules, signs = Work(), Modules(), Signs()
     directives = read_directives(source.text, work) if source.path is not None else {}
     found = programs_of(_started(source, work, modules, signs), modules)
+    signs.take_modules(name for name in modules.used if name not in found.modules)
     signs.take_text(source.text)
     return Contents(directives, found.main, tuple(found.names), found.modules, sketch(source.text), tuple(signs.found))
 

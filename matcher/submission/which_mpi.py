@@ -17,7 +17,8 @@ from reprise.matcher.submission.mpi_evidence import ALL_FAMILIES, Sign, Strength
 from reprise.matcher.submission.mpi_families import FAMILIES, OPEN_MPI, TOOLCHAINS
 
 _RELEASE = re.compile(
-    r"(?<![a-z])(?:openmpi|open-mpi|ompi)[-_/@=]{0,2}v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?![0-9a-z]|\.[0-9])", re.IGNORECASE
+    r"(?<![a-z])(?:openmpi|open-mpi|ompi)[-_/@=]{0,2}v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?![0-9a-z:,]|\.[0-9])",
+    re.IGNORECASE,
 )
 _TOOLCHAIN = re.compile(r"(?<![a-z])(?:foss|gompi|fosscuda|gompic)[-/](20[0-9]{2}[ab])(?![a-z])", re.IGNORECASE)
 _CACHED = 1024  # maximum number of cached results; one decision needs the results for several records
@@ -83,7 +84,7 @@ def _which(modules: tuple[str, ...], told: tuple[str, ...], library: str) -> MPI
     if inside:
         doubt = f"the program may have its own MPI ({inside})"
     (family,) = left
-    return MPI(family, _release(deciding) if family == OPEN_MPI else "", evidence, doubt, against)
+    return MPI(family, _release(known) if family == OPEN_MPI else "", evidence, doubt, against)
 
 
 def _decided(deciding: list[Sign], others: list[Sign]) -> tuple[list[Sign], frozenset[str]]:
@@ -105,11 +106,25 @@ def _speaks_against(name: str, deciding: list[Sign]) -> str:
     return next((sign.worded(as_clause=True) for sign in deciding if name not in sign.fits), "")
 
 
-def _release(deciding: list[Sign]) -> str:
-    """Return Open MPI's release that modules or packages name; "" if they name none, or several."""
-    found = set()
-    for sign in deciding:
+def _release(known: list[Sign]) -> str:
+    """Return Open MPI's release that modules or packages name; "" if they name none, or several.
+
+    It is "" too if the job starts Open MPI from a directory, or adds one to PATH, whose name does not contain the same
+    release. The values of variables in such names are unknown; modules often set them.
+    """
+    named: set[str] = set()
+    elsewhere: set[str] = set()
+    for sign in known:
+        if OPEN_MPI not in sign.fits:
+            continue
         if sign.kind in ("module", "package"):
-            found |= {match.group(1) for match in _RELEASE.finditer(sign.value)}
-            found |= {TOOLCHAINS[match.group(1)] for match in _TOOLCHAIN.finditer(sign.value) if match[1] in TOOLCHAINS}
-    return found.pop() if len(found) == 1 else ""
+            named |= _releases_in(sign.value)
+        elif sign.kind in ("path", "directory", "file") and "$" not in sign.value:
+            elsewhere |= _releases_in(sign.value) or {""}
+    return named.pop() if len(named) == 1 and elsewhere <= named else ""
+
+
+def _releases_in(text: str) -> set[str]:
+    toolchains = {match[1] for match in _TOOLCHAIN.finditer(text)}
+    releases = {TOOLCHAINS[name] for name in toolchains if name in TOOLCHAINS}
+    return releases | {match[1] for match in _RELEASE.finditer(text)}

@@ -41,6 +41,8 @@ def test_scripts_of_open_mpi_and_of_an_unknown_mpi_get_its_settings() -> None:
         ("spack load mpich\nmpirun ./x\n", "the job loads the Spack package mpich"),
         ("/opt/cray/bin/mpiexec ./x\n", "the job starts /opt/cray/bin/mpiexec"),
         ("module load openmpi\nmodule load impi\nmpirun ./x\n", "the job loads the module impi"),
+        ("module load openmpi\nsrun ./x\nmodule swap openmpi impi\nsrun ./x\n", "the job loads the module impi"),
+        ("spack load a b c d e f g h impi\nsrun ./x\n", "the job loads the Spack package impi"),
     ],
 )
 def test_the_refusal_names_the_sign(text: str, why: str) -> None:
@@ -77,12 +79,22 @@ def test_the_release_that_a_job_names_replaces_the_releases_of_the_site() -> Non
         False,
         "record 1 (for the whole cluster) was not proved harmless to Open MPI 4.1.6, which the job loads",
     )
+    assert given(script("module load openmpi/4.1.4\n$OPENMPI_HOME/bin/mpirun ./x\n"), proved, site)[0]
+    assert given(
+        script("module load openmpi/5.0.3 openmpi/4.1.4\nmodule unload openmpi/5.0.3\nsrun ./x\n"), proved, site
+    )[0]
     anything = "5.0.3, which a job of this site may load"
     for doubtful in (
         "srun ./x\n",
         "module load openmpi/3.1\nsrun ./x\n",
         "module load openmpi/4.1.4\nsrun apptainer exec a.sif ./x\n",
         "module load openmpi/4.1.4\nconda activate sim\nsrun python x.py\n",
+        "module load openmpi/4.1.4\nsource /opt/miniconda3/bin/activate sim\nsrun python x.py\n",
+        "module load openmpi/4.1.4\nconda run -n sim mpirun python x.py\n",
+        "module load openmpi/4.1.4\nsrun ./x\nmodule purge\nmodule load openmpi/5.0.3\nsrun ./x\n",
+        "module load openmpi/4.1.4\n/opt/openmpi-5.0.3/bin/mpirun ./x\n",
+        "module load openmpi/4.1.4\nexport PATH=/home/ada/openmpi-5.0.3/bin:$PATH\nmpirun ./x\n",
+        "spack load openmpi@4.1.4:\nsrun ./x\n",
     ):
         assert anything in given(script(doubtful), proved, site)[1], doubtful
 

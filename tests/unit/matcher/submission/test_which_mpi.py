@@ -102,6 +102,16 @@ def test_the_text_names_family_release_and_evidence() -> None:
     assert str(found("srun ./x\n")) == "unknown, because the script and the program show no sign of it"
 
 
+def test_mpirun_of_intel_mpi_has_the_option_tune_too() -> None:
+    assert found("module load impi\nmpirun -tune -n 4 ./x\n").family == "Intel MPI"
+    assert found("mpirun -tune file -n 4 ./x\n").family == ""
+
+
+def test_modules_count_if_a_launcher_starts_a_program_with_them() -> None:
+    assert found("module load impi\nmake\nmodule swap impi openmpi\nsrun ./x\n").family == OPEN_MPI
+    assert found("module load impi\nsrun ./y\nmodule swap impi openmpi\nsrun ./x\n").family == ""
+
+
 def test_a_container_or_an_environment_makes_the_mpi_uncertain() -> None:
     for line in ("conda activate sim", "source activate sim", "apptainer exec image.sif true"):
         assert not found(f"module load openmpi/4.1.4\n{line}\nsrun ./x\n").is_certain, line
@@ -130,7 +140,18 @@ def test_signs_are_limited_and_printable() -> None:
 
 @pytest.mark.parametrize(
     "part",
-    ["I_MPI_", "I_MPI_A ", "setenv MV2_ ", "vars.sh ", "source vars.sh ", "spack load a ", "activate ", "MPICH_\n"],
+    [
+        "I_MPI_",
+        "I_MPI_A ",
+        "setenv MV2_ ",
+        "vars.sh ",
+        "source vars.sh ",
+        "spack load a ",
+        "spack load oneapi-mponeapi-mponeapi-mp ",
+        "conda/activate ",
+        "activate ",
+        "MPICH_\n",
+    ],
 )
 def test_a_large_script_is_searched_quickly(part: str) -> None:
     text = (part * (131_072 // len(part)))[:131_072]
