@@ -6,7 +6,7 @@ from __future__ import annotations
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from importlib import resources
@@ -43,6 +43,8 @@ class OptionTable:
     by_release: tuple[Mapping[str, Option], ...]
     whole: Mapping[str, Option]
     short: Mapping[str, Option]
+    _abbreviated: dict[str, Option | None] = field(default_factory=dict, compare=False, repr=False)
+    """Results of `find` for abbreviations; there are some 2,000, and a hostile script may repeat one 8,000 times."""
 
     @cached_property
     def _exact(self) -> Mapping[str, Option]:
@@ -64,8 +66,17 @@ class OptionTable:
         """
         if exact := self._exact.get(name):
             return exact
+        if name in self._abbreviated:
+            return self._abbreviated[name]
         names = list(takewhile(lambda known: known.startswith(name), self._names[bisect_left(self._names, name) :]))
-        found = set(self._meanings(names))
+        if not names:
+            return None
+        self._abbreviated[name] = self._common(set(self._meanings(names)))
+        return self._abbreviated[name]
+
+    @staticmethod
+    def _common(found: set[Option]) -> Option | None:
+        """Return what different meanings have in common; None if only some of them take the next word as a value."""
         if len({takes is Takes.VALUE for _, takes in found}) != 1:
             return None
         meant = {option.name for option in found}

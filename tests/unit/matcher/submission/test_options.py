@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from reprise.matcher.submission.directives import read_directives
-from reprise.matcher.submission.option_tables import RELEASES, SALLOC, SBATCH, SRUN, TABLES, Option, Takes
+from reprise.matcher.submission.option_tables import RELEASES, SALLOC, SBATCH, SRUN, TABLES, Option, OptionTable, Takes
 from reprise.matcher.submission.slurm_options import given_options, parse_options
 from reprise.matcher.submission.submitted import Script, Submission
 from reprise.matcher.submission.work_limit import Work
@@ -161,3 +162,19 @@ def test_the_option_reprise_takes_a_value_and_options_of_other_plugins_are_ignor
 @pytest.mark.parametrize("words", [["-N"], ["--nodes"], ["-"], ["--"], ["---"], ["--="], ["-é"], [""], []])
 def test_broken_command_lines_are_read_without_an_error(words: list[str]) -> None:
     assert parse_options(SBATCH, words).values in ({}, {"nodes": ""})
+
+
+def test_an_abbreviation_is_looked_up_once_and_no_other_word_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = replace(SRUN, _abbreviated={})
+    looked_up: list[list[str]] = []
+    meanings = OptionTable._meanings
+
+    def counted(self: OptionTable, names: list[str]) -> Iterator[Option]:
+        looked_up.append(names)
+        return meanings(self, names)
+
+    monkeypatch.setattr(OptionTable, "_meanings", counted)
+    for _ in range(3):
+        parse_options(table, ["--c", "--nod=2", "--zz", "--c"])
+    assert len(looked_up) == 2
+    assert set(table._abbreviated) == {"c", "nod"}
