@@ -46,6 +46,8 @@ def load(path: Path, run: Run = run_here) -> Fault | None:
     try:
         found = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
+        found = None
+    if not isinstance(found, dict) or not found.keys() & {"error", "hooks"}:  # the plugin has ended the child
         if done.status is not None and done.status < 0:
             return f"ended a program that loaded it (signal {-done.status})", REBUILD
         return f"could not be loaded ({done.complaint})", REBUILD

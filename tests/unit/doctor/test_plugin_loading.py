@@ -97,6 +97,11 @@ def test_a_plugin_that_hangs_or_crashes_harms_only_the_child(place: Path, monkey
     at_load = "\n#include <signal.h>\n#include <unistd.h>\n__attribute__((constructor)) static void f(void) {{ {}; }}"
     path = spank_plugin(place / PLUGIN, extra=at_load.format("raise(SIGSEGV)"))
     assert f"{path} ended a program that loaded it (signal 11)" in told(path)
+    for printed in ("5", "[]", "{}"):
+        spank_plugin(
+            path, extra="\n#include <stdio.h>" + at_load.format(f'puts("{printed}"); fflush(stdout); _exit(0)')
+        )
+        assert f"{path} could not be loaded (exit status 0)" in told(path)
     monkeypatch.setattr(probes, "COMMAND_TIMEOUT_S", 0.5)
     spank_plugin(path, extra=at_load.format("pause()"))
     assert f"{path} could not be loaded (env: no answer within" in told(path)
