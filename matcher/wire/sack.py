@@ -9,6 +9,7 @@ signed but not encrypted, and is accepted again until it expires.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -50,8 +51,12 @@ class Sack:
 
         These are SlurmUser and SlurmdUser, if their daemons run on this host.
         """
-        places = (place for path in self._paths for place in (Path(path), Path(path).parent))
-        return {0, *(place.stat().st_uid for place in places if place.exists())}
+        owners = {0}
+        for path in self._paths:
+            for place in (Path(path), Path(path).parent):
+                with contextlib.suppress(OSError):  # missing, or in a directory that this user may not enter
+                    owners.add(place.stat().st_uid)
+        return owners
 
     def make(self, payload: bytes, reader: int) -> bytes:
         """Return a token with this payload that only the user `reader` can verify. Raises CredentialError."""

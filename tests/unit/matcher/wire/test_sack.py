@@ -143,6 +143,20 @@ def test_the_method_for_requests(sack: FakeSack, tmp_path: Path, monkeypatch: py
         name(str(munged), here, "munge")
 
 
+@pytest.mark.skipif(UID != 0, reason="needs root, to act as another user")
+def test_a_directory_that_the_user_may_not_enter_has_no_socket(sack: FakeSack, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = sack.socket.parent / "hidden"
+    hidden.mkdir(mode=0o700)
+    os.chown(hidden, 5, 5)
+    path = str(hidden / "sack.socket")
+    munged = Munge(path)  # loaded as root, because nobody may have no access to the environment
+    monkeypatch.setattr(methods_module, "Munge", lambda _: munged)
+    with as_nobody():
+        assert method_for_requests(CredentialSettings(None, path, str(sack.socket))).name == "slurm"
+        assert Sack(path).trusted_uids() == {0, 5}
+        assert list(offered(CredentialSettings(sack_socket=path))) == ["munge"]
+
+
 def test_a_daemon_offers_what_it_can_but_not_slurm_to_a_user_whom_slurm_trusts(
     sack: FakeSack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
