@@ -14,6 +14,7 @@ from pathlib import Path
 from reprise.doctor.findings import Finding, ok, problem
 from reprise.doctor.plugin_loading import package_of
 from reprise.doctor.slurm_checks import Slurm
+from reprise.matcher.wire.credentials import USUAL, CredentialSettings, MethodName
 from reprise.matcher.wire.munge import LIBRARY
 
 CHECK = "auth"
@@ -33,7 +34,7 @@ def loads(library: str) -> bool:
 
 def authentication(
     slurm: Slurm,
-    munge_socket: Path | None = None,
+    settings: CredentialSettings = USUAL,
     *,
     is_tcp: bool,
     sack_sockets: tuple[Path, ...] = SACK_SOCKETS,
@@ -41,24 +42,59 @@ def authentication(
 ) -> Iterator[Finding]:
     """Report Slurm's AuthType and, if requests go over TCP (`is_tcp`), how they can be authenticated on this host.
 
-    `munge_socket` is munged's socket if it is not libmunge's default.
+    `settings` are those of the plugin or of commands; `sack_sockets` are the default paths of Slurm's sockets.
     """
     kind = slurm.auth_type or "AuthType unknown"
     if not is_tcp:
         if slurm.auth_type:
             yield ok(CHECK, kind)
         return
-    socket = munge_socket or MUNGE_SOCKET
-    has_library, has_munged = loads(LIBRARY), socket.is_socket()
-    methods = [f"munge ({socket})"] if has_library and has_munged else []
-    methods += [f"Slurm ({path})" for path in sack_sockets if path.is_socket()]
-    if methods:
-        yield ok(CHECK, f"{kind}; over TCP: {', '.join(methods)}")
+    munge_socket = Path(settings.munge_socket or MUNGE_SOCKET)
+    sockets = (Path(settings.sack_socket),) if settings.sack_socket else sack_sockets
+    has_library = loads(LIBRARY)
+    found: dict[MethodName, list[str]] = {
+        "munge": [f"munge ({munge_socket})"] if has_library and _is_socket(munge_socket) else [],
+        "slurm": [f"Slurm ({path})" for path in sockets if _is_socket(path)],
+    }
+    usable = found[settings.method] if settings.method else [*found["munge"], *found["slurm"]]
+    if usable:
+        yield ok(CHECK, f"{kind}; over TCP: {', '.join(usable)}")
         return
-    why = f"{socket} is no socket" if has_library else f"{LIBRARY} cannot be loaded"
-    text = f"{kind}; nothing on this host can authenticate requests over TCP ({why}, and Slurm has no SACK socket)"
-    munge = f"start munged (`systemctl start munge`), or correct munge_socket={socket}"
+    faults = _faults(settings, munge_socket, has_library=has_library)
+    if settings.method:
+        missing, remedy = faults[settings.method]
+        text = f"{kind}; requests over TCP need credential={settings.method}, but {missing}"
+        unused = "" if not any(found.values()) else f"; or remove credential={settings.method}"
+        yield problem(CHECK, text, remedy + unused)
+        return
+    why = ", and ".join(missing for missing, _ in faults.values())
+    text = f"{kind}; nothing on this host can authenticate requests over TCP ({why})"
+    (_, munge), (_, sack) = faults["munge"], faults["slurm"]
+    yield problem(CHECK, text, f"{sack}; or {munge}" if slurm.auth_type == AUTH_SLURM else munge)
+
+
+def _faults(
+    settings: CredentialSettings, munge_socket: Path, *, has_library: bool
+) -> dict[MethodName, tuple[str, str]]:
+    """Return, for each method, what this host lacks for it, and the remedy."""
+    faults: dict[MethodName, tuple[str, str]] = {
+        "munge": (
+            f"{munge_socket} is no socket",
+            f"start munged (`systemctl start munge`), or correct munge_socket={munge_socket}",
+        ),
+        "slurm": ("Slurm has no SACK socket", f"start sackd or slurmd, which create {SACK_SOCKETS[0]}"),
+    }
     if not has_library:
-        munge = f"install munge, and {package_of(LIBRARY)}, with the same key on all hosts"
-    sack = f"start sackd or slurmd, which create {SACK_SOCKETS[0]}; or {munge}"
-    yield problem(CHECK, text, sack if slurm.auth_type == AUTH_SLURM else munge)
+        install = f"install munge, and {package_of(LIBRARY)}, with the same key on all hosts"
+        faults["munge"] = (f"{LIBRARY} cannot be loaded", install)
+    if path := settings.sack_socket:
+        faults["slurm"] = (f"{path} is no socket", f"start sackd or slurmd, or correct sack_socket={path}")
+    return faults
+
+
+def _is_socket(path: Path) -> bool:
+    """Return whether a path is a socket that this process can reach."""
+    try:
+        return path.is_socket()
+    except OSError:  # in a directory that this user may not enter
+        return False

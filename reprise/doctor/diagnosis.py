@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, get_args
 
 from reprise import __version__, endpoint
 from reprise.config import Config, ConfigError, in_use
@@ -17,6 +17,9 @@ from reprise.doctor.plugstack import Entry
 from reprise.doctor.probes import Run
 from reprise.doctor.service_checks import Ask
 from reprise.doctor.slurm_checks import Slurm
+from reprise.matcher.wire.credentials import CredentialSettings, MethodName, credential_settings
+
+METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 
 class Installed(Protocol):
@@ -33,10 +36,11 @@ class Installed(Protocol):
         ...
 
 
-def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) -> list[Finding]:
+def examine(installed: Installed, run: Run, asker: Callable[[int, CredentialSettings], Ask]) -> list[Finding]:
     """Return the findings of all checks.
 
-    `run` runs commands. `asker` returns a function that pings an endpoint, given the daemon's uid and munged's socket.
+    `run` runs commands. `asker` returns a function that pings an endpoint, given the daemon's uid and how to
+    authenticate over TCP.
     The plugin's endpoints are checked or, if Slurm does not load the plugin, those that commands use.
     """
     config: Config | None = None
@@ -52,10 +56,10 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
     if not config:
         return findings
     asked = entry.endpoints if entry else endpoint.configured(config.matcher)
-    uid, munge_socket = _known_as(entry, config)
+    uid, credential = _known_as(entry, config)
     is_tcp = bool(config.matcher.listen) or any(one.path is None for one in asked)
-    findings += credential_checks.authentication(slurm, Path(munge_socket) if munge_socket else None, is_tcp=is_tcp)
-    ask = asker(uid, munge_socket)
+    findings += credential_checks.authentication(slurm, credential, is_tcp=is_tcp)
+    ask = asker(uid, credential)
     answers = {one: service_checks.daemon(ask, one, __version__) for one in asked}
     findings += service_checks.one_is_enough(list(answers.values()))
     if any(one.path for one in asked) or "cluster" in config.site.model_fields_set:
@@ -114,16 +118,17 @@ def _owner(database: Path) -> int:
         return os.geteuid()
 
 
-def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
-    """Return the uid whose replies are trusted over TCP, and the path of munged's socket ("" for the default path)."""
-    if entry:
-        return int(entry.value("matcher_uid") or 0), entry.value("munge_socket") or ""
-    return config.matcher.uid, str(config.matcher.munge_socket or "")
+def _known_as(entry: Entry | None, config: Config) -> tuple[int, CredentialSettings]:
+    """Return the uid whose replies are trusted over TCP, and how requests over TCP are authenticated."""
+    if not entry:
+        return config.matcher.uid, credential_settings(config.matcher)
+    method = next((name for name in METHODS if name == entry.value("credential")), None)
+    sockets = (entry.value(name) or "" for name in ("munge_socket", "sack_socket"))
+    return int(entry.value("matcher_uid") or 0), CredentialSettings(method, *sockets)
 
 
-def asker(uid: int, munge_socket: str) -> Ask:
+def asker(uid: int, credential: CredentialSettings) -> Ask:
     """Return a function that pings an endpoint; over TCP, it trusts only replies from `uid`."""
     from reprise.matcher.wire.client import PING, ask_at
-    from reprise.matcher.wire.credentials import CredentialSettings
 
-    return lambda endpoint: ask_at(endpoint, PING, uid, CredentialSettings(munge_socket=munge_socket))
+    return lambda endpoint: ask_at(endpoint, PING, uid, credential)

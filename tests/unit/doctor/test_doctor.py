@@ -27,6 +27,7 @@ from reprise.doctor.findings import Finding, Level
 from reprise.doctor.probes import Ran, hidden_by, replaceable_by_all, run
 from reprise.endpoint import Endpoint
 from reprise.matcher.errors import DaemonUnreachableError
+from reprise.matcher.wire.credentials import CredentialSettings, MethodName
 from tests.places import ROOT
 from tests.unit.database_values import record
 from tests.unit.doctor.shared_objects import VERSION_22_05_8, shared_object
@@ -453,9 +454,10 @@ def test_the_ways_to_authenticate_over_tcp_are_reported(place: Path) -> None:
     slurm = slurm_checks.Slurm((26, 5, 5), (), place, auth_type="auth/slurm")
 
     def found(slurm: slurm_checks.Slurm, has_library: bool) -> list[Finding]:
+        settings = CredentialSettings(munge_socket=str(munged))
         return list(
             credential_checks.authentication(
-                slurm, munged, is_tcp=True, sack_sockets=(sack,), loads=lambda _: has_library
+                slurm, settings, is_tcp=True, sack_sockets=(sack,), loads=lambda _: has_library
             )
         )
 
@@ -474,6 +476,47 @@ def test_the_ways_to_authenticate_over_tcp_are_reported(place: Path) -> None:
         only(found(slurm, True), Level.OK, f"munge ({munged}), Slurm ({sack})")
 
 
+def test_only_the_configured_method_and_sockets_count(place: Path) -> None:
+    munged, sack = place / "munge.socket", place / "sack.socket"
+    slurm = slurm_checks.Slurm((26, 5, 5), (), place, auth_type="auth/slurm")
+
+    def found(method: MethodName | None, sack_socket: object) -> list[Finding]:
+        settings = CredentialSettings(method, str(munged), str(sack_socket))
+        return list(credential_checks.authentication(slurm, settings, is_tcp=True, loads=lambda _: True))
+
+    far = "/" + "x" * 300  # stat(2) fails, as in a directory that the user may not enter
+    text, remedy = f"need credential=slurm, but {far} is no socket", f"correct sack_socket={far}"
+    only(found("slurm", far), Level.PROBLEM, text, remedy)
+    assert "remove" not in found("slurm", far)[0].remedy
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(sack))
+        for method in ("slurm", None):
+            only(found(method, sack), Level.OK, f"over TCP: Slurm ({sack})")
+        text, remedy = (
+            f"need credential=munge, but {munged} is no socket",
+            f"munge_socket={munged}; or remove credential=munge",
+        )
+        only(found("munge", sack), Level.PROBLEM, text, remedy)
+        listener.bind(str(munged))
+        only(found("slurm", sack), Level.OK, f"auth/slurm; over TCP: Slurm ({sack})")
+        only(found("slurm", far), Level.PROBLEM, "; or remove credential=slurm")
+
+
+def test_the_doctor_authenticates_as_the_plugin_does(place: Path) -> None:
+    arguments = "endpoint=tcp:login1:7817 matcher_uid=991 credential=slurm sack_socket=/run/a munge_socket=/run/b"
+    stack(place, f"optional spank_reprise.so {arguments}\n")
+    known: list[tuple[int, CredentialSettings]] = []
+
+    def asker(uid: int, credential: CredentialSettings) -> service_checks.Ask:
+        known.append((uid, credential))
+        return answering("tcp:login1:7817")(uid, credential)
+
+    slurm = commands(scontrol=Ran(0, f"PlugStackConfig = {place}/plugstack.conf\n"), sbatch=Ran(0, "slurm 26.05.5"))
+    findings = diagnosis.examine(installation(place), slurm, asker)
+    assert known == [(991, CredentialSettings("slurm", "/run/b", "/run/a"))]
+    only([finding for finding in findings if finding.check == "auth"], Level.PROBLEM, "/run/a is no socket")
+
+
 def test_without_tcp_only_slurms_own_authentication_is_reported(place: Path) -> None:
     slurm = slurm_checks.Slurm((22, 5, 8), (), place, auth_type="auth/munge")
     only(list(credential_checks.authentication(slurm, is_tcp=False)), Level.OK, "auth/munge")
@@ -490,7 +533,7 @@ def installation(place: Path) -> Settings:
     return settings
 
 
-def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
+def answering(*endpoints: str) -> Callable[[int, CredentialSettings], service_checks.Ask]:
     """Return a stand-in for `diagnosis.asker`; only daemons at these endpoints answer."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
@@ -541,17 +584,21 @@ def test_the_clusters_name_is_checked_where_the_matcher_runs_or_where_it_is_conf
 def test_without_a_plugin_line_the_endpoints_of_the_commands_are_checked(place: Path) -> None:
     settings = installation(place)
     assert settings.path
-    text = 'endpoints = ["unix:/nowhere/m.sock", "tcp:login1:7817"]\nuid = 991\nmunge_socket = "/run/munge/2"\n'
+    text = 'endpoints = ["unix:/nowhere/m.sock", "tcp:login1:7817"]\nuid = 991\n'
+    text += 'munge_socket = "/run/munge/2"\nsack_socket = "/run/sack"\ncredential = "munge"\n'
     settings = Settings(write(settings.path, settings.path.read_text() + text))
-    known: list[tuple[int, str]] = []
+    known: list[tuple[int, CredentialSettings]] = []
 
-    def asker(uid: int, munge_socket: str) -> service_checks.Ask:
-        known.append((uid, munge_socket))
-        return answering("tcp:login1:7817")(uid, munge_socket)
+    def asker(uid: int, credential: CredentialSettings) -> service_checks.Ask:
+        known.append((uid, credential))
+        return answering("tcp:login1:7817")(uid, credential)
 
     findings = diagnosis.examine(settings, commands(), asker)
     levels = [finding.level for finding in findings if finding.check == "daemon"]
-    assert (levels, known) == ([Level.WARNING, Level.OK], [(991, "/run/munge/2")])
+    assert (levels, known) == (
+        [Level.WARNING, Level.OK],
+        [(991, CredentialSettings("munge", "/run/munge/2", "/run/sack"))],
+    )
 
 
 def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
