@@ -15,8 +15,8 @@ from reprise.matcher.wire.credentials import Method, MethodName
 from reprise.matcher.wire.methods import method_of
 
 UNKNOWN = -1
-# Maximum number of concurrent calls to munge or Slurm. For comparison: munged has two threads by default, and also
-# serves Slurm.
+# Maximum number of concurrent calls of each method. For comparison: munged has two threads by default, and also serves
+# Slurm.
 CREDENTIAL_THREADS = 4
 
 
@@ -86,8 +86,8 @@ class CredentialPeer:
     """Process on any host, authenticated by the credential that contains its request (`Method`).
 
     A reply is wrapped in a credential of the same method, which only the peer's uid can open. The credential also
-    contains the nonce of the request. `threads` run the calls of `methods`, which may block. `used` has the accepted
-    credentials that their method would accept again.
+    contains the nonce of the request. `threads` run the calls of the method with the same name in `methods`, which may
+    block. `used` has the accepted credentials that their method would accept again.
     """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
@@ -97,7 +97,7 @@ class CredentialPeer:
         self,
         connection: socket.socket,
         methods: Mapping[MethodName, Method],
-        threads: FairThreads,
+        threads: Mapping[MethodName, FairThreads],
         used: UsedTokens,
     ) -> None:
         self._address: str = connection.getpeername()[0]
@@ -126,7 +126,7 @@ class CredentialPeer:
     async def opened(self, body: bytes) -> bytes:
         """Return the request in a credential, and set `uid` to the uid in the credential. Raises ProtocolError."""
         method = method_of(body, self._methods)
-        credential = await self._threads.run(self.client, method.open, body)
+        credential = await self._threads[method.name].run(self.client, method.open, body)
         if credential.reusable:
             self._used.use(credential.reusable, credential.uid)
         self.uid = credential.uid
@@ -138,11 +138,15 @@ class CredentialPeer:
         """Return a credential that contains the reply; empty if no request was opened. Raises ProtocolError."""
         if not self._method or not self._nonce:
             return b""
-        return await self._threads.run(self.client, self._method.make, self._nonce + reply, self.uid)
+        threads = self._threads[self._method.name]
+        return await threads.run(self.client, self._method.make, self._nonce + reply, self.uid)
 
 
 def credential_greeter(methods: Mapping[MethodName, Method]) -> Callable[[socket.socket], CredentialPeer]:
-    """Return a function that creates the peer of a TCP connection; the peer accepts credentials of `methods`."""
-    threads = FairThreads(CREDENTIAL_THREADS, CREDENTIAL_THREADS - 1, "credentials")
+    """Return a function that creates the peer of a TCP connection; the peer accepts credentials of `methods`.
+
+    Each method has threads of its own, so that clients of one method do not wait for the daemon of another.
+    """
+    threads = {name: FairThreads(CREDENTIAL_THREADS, CREDENTIAL_THREADS - 1, name) for name in methods}
     used = UsedTokens()
     return lambda connection: CredentialPeer(connection, methods, threads, used)

@@ -17,7 +17,7 @@ import pytest
 
 from reprise.config import load as load_config
 from reprise.matcher.daemon.decision_basis import Basis
-from reprise.matcher.daemon.peer import credential_greeter
+from reprise.matcher.daemon.peer import CREDENTIAL_THREADS, credential_greeter
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.server import Server
@@ -30,6 +30,7 @@ from reprise.matcher.wire.sack import Sack
 from tests.fake_sack import FakeSack
 from tests.munged import Munged
 from tests.unit.matcher_daemon import Daemon
+from tests.waiting import wait_for
 
 UID = os.geteuid()
 NONCE = b"0123456789abcdef"
@@ -119,7 +120,11 @@ def test_a_token_for_the_pages_is_not_sent_where_others_can_read_it(served: Serv
 
 def test_a_slow_daemon_of_slurm_delays_no_client_of_munge(served: Served) -> None:
     served.sack.hangs = True
-    with socket.create_connection(("127.0.0.1", served.port), 10) as waiting:
-        waiting.sendall(protocol.framed(served.token({**PING, "more": 5})))
+    asked = len(served.sack.asked)
+    with contextlib.ExitStack() as stack:
+        for number in range(CREDENTIAL_THREADS):  # from different hosts, because one host may not use all threads
+            waiting = socket.create_connection(("127.0.0.1", served.port), 10, (f"127.0.0.{2 + number}", 0))
+            stack.enter_context(waiting).sendall(protocol.framed(served.token({**PING, "more": 5 + number})))
+        wait_for("a request to Slurm", lambda: len(served.sack.asked) > asked)
         assert served.ask(PING, "munge")["kind"] == "ok"
     served.sack.hangs = False
