@@ -113,6 +113,8 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     char *text = decision->verdict == VERDICT_APPLY ? decision_to_carried(decision) : NULL;
     if (text) {
         spank_setenv(spank, CARRY_VARIABLE, text, 1);
+    } else { // newer plugins on other nodes may be able to read the old value, but all nodes must get the same settings
+        spank_unsetenv(spank, CARRY_VARIABLE);
     }
     free(text);
     return result;

@@ -212,6 +212,16 @@ def test_without_a_usable_carried_decision_the_batch_step_requests_one(
     assert "LD_PRELOAD" not in played.job
 
 
+@pytest.mark.parametrize("reply", [decision("none"), {"v": 1, "kind": "error"}], ids=["nothing", "an error"])
+def test_a_carried_decision_that_the_batch_step_cannot_use_is_used_by_no_step(
+    stub: Stub, daemon: FakeDaemon, reply: Message
+) -> None:
+    """Nodes with a newer plugin may know its variables, and all nodes of a step must get the same settings."""
+    daemon.reply = reply
+    played = start(stub, {**CARRIED, "env": {"NCCL_ALGO": "Tree", "NEWER_VARIABLE": "1"}})
+    assert played.job == {}
+
+
 @pytest.mark.parametrize("step", [0, 1])
 def test_only_the_batch_step_sends_requests_and_reports(stub: Stub, daemon: FakeDaemon, step: int) -> None:
     start(stub, step=step, then=[f"item {ITEM['exit_status']} 0", "call task_exit"])
