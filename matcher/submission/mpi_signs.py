@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signs of the MPI that a job uses, found in the commands and in the text of its script.
 
-A sign is a text of a kind and a value, such as `option -genv`, in which form it is kept in JobMetadata.mpi_signs.
-The program's libraries, and the modules with which it starts, are signs too, but other fields of the metadata contain
-them. The signs here contain only other modules, with which another program of the job starts.
+JobMetadata.mpi_signs keeps a sign as a text of its kind and its value, such as `option -genv`. The program's libraries,
+and the modules with which it starts, are signs too, but other fields of the metadata contain them. Here, the only
+modules are those with which another program of the job starts.
 """
 
 from __future__ import annotations
