@@ -24,9 +24,10 @@ Thus at most 56 MiB are stored on any day. This leaves 8 MiB of a total of 64 Mi
 counted here. The volume suffices for 100,000 jobs, most of them in the short form.
 """
 SHORT_BELOW_BYTES = 20 * 2**20
-"""If fewer bytes than this are left of a uid's volume, decisions are stored in the short form.
+"""If fewer bytes than this are left of a uid's allowance, decisions for this uid are stored in the short form.
 
-Thus 1,300 typical decisions at once, and 4,500 a day, are stored in full.
+A typical decision in full takes about 6.4 KB. The 8 MiB above this limit hold 1,300 of them at once, and the daily
+28 MiB hold 4,500.
 """
 EVIDENCE_BYTES = 2 * 2**20
 """Bytes reserved for reports, and for decisions with a place in a block, because both are needed to measure gains."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--scripts",
     type=SCRIPT_FOLDER,
     metavar="DIR",
-    help="Also fit weights to the batch scripts in DIR, named OWNER/PROJECT/PATH or in sacct's output "
+    help="Also fit weights to the batch scripts in DIR (files OWNER/PROJECT/PATH, or sacct's output) "
     "(docs/how-to/calibrate.md). The model is validated across two halves of the owners.",
 )
 @click.option("--made-up", is_flag=True, help="Use only made-up jobs, and none of this site, as for the preset `site`.")

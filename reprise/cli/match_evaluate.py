@@ -33,7 +33,7 @@ NAMES = ("thesis", "thesis-256", "hard")
     "--scripts",
     type=SCRIPT_FOLDER,
     metavar="DIR",
-    help="Use the batch scripts in DIR, named OWNER/PROJECT/PATH or in sacct's output, instead of made-up jobs.",
+    help="Use the batch scripts in DIR (files OWNER/PROJECT/PATH, or sacct's output) instead of made-up jobs.",
 )
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=SEEDS, show_default=True, help="Random sites per scenario."

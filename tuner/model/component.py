@@ -77,7 +77,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Sample:
-    """Result in a trial's output: the objective (mean), and single measurements if known, in `unit`.
+    """Result in a trial's output: the objective (mean), and individual measurements if known, in `unit`.
 
     `given_up`: the evaluation was given up, and `value` is a lower bound. `metrics`: the parts of the objective by
     name, each in `unit`.

@@ -54,7 +54,7 @@ def acts_as(collective: str, algorithm: str, size: int, segment: int) -> str:
 def is_unsafe(collective: str, algorithm: str) -> bool:
     """Return whether rules files for jobs must not contain an algorithm (see `Collective.unsafe`).
 
-    Algorithms of reductions that 4.1 does not have count as unsafe.
+    Reduction algorithms that Open MPI 4.1 does not have count as unsafe.
     """
     kind = CATALOGUE[collective]
     return algorithm in kind.unsafe or (kind.sums and _is_new(collective, algorithm))

@@ -47,7 +47,10 @@ class Wait:
 
 @dataclass(frozen=True)
 class Later:
-    """Wait for a second session to compare the winner. `begun`: some trials of that session were already begun."""
+    """The first session is over, and a second session compares the winner with the default again, later.
+
+    `begun`: whether trials of the second session have already started, before the campaign was resumed.
+    """
 
     begun: bool
 

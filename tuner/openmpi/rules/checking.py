@@ -25,7 +25,7 @@ _ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]{1,64}|[bB][01]{1,64})(?![\w
 class Finding:
     """A finding about a rules file: the releases to which it applies, and a message with the remedy.
 
-    `level` is "error" if the file is not in effect as written or a job that gets the file fails, "warning" if the
+    `level` is "error" if the file does not take effect as written or a job that gets the file fails, "warning" if the
     file's effect may differ from the intended one, and "note" otherwise.
     """
 
