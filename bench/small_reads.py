@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run bench/fakeapp on this machine with an uncached file, with and without the Small Read Optimizer.
 
-A run is cold if no part of the file is in the page cache when the run begins. Only this file is dropped from the cache,
-so that other programs on the machine are not disturbed, as they would be by `echo 3 >/proc/sys/vm/drop_caches`. Caches
-in the disk, or in a hypervisor below it, are not dropped.
+A run is cold if no part of the file is in the page cache when the run begins. Only this file is dropped from the cache:
+`echo 3 >/proc/sys/vm/drop_caches` would also drop the files of other programs on the machine. Caches in the disk, or in
+a hypervisor below it, are not dropped.
 """
 
 from __future__ import annotations

@@ -36,13 +36,14 @@ TEXT = """\
 # Savings of a warm start
 
 This page shows how many evaluations a campaign saves if it starts with the best settings of a similar job. It is for
-administrators who consider a [warm start](../how-to/campaigns.md#start-from-the-settings-of-similar-jobs).
-`make bench-warm` writes this page; do not edit it.
+administrators who are considering a
+[warm start](../how-to/campaigns.md#start-from-the-settings-of-similar-jobs). `make bench-warm` writes this page; do not
+edit it.
 
-The tables count the evaluations of `{method}` until one is within 5 % of the optimum, on
-[landscapes](landscape-files.md) whose points are all measured: without a warm start, and with one. A warm start takes
-its first point from another landscape, the source: the best point of a search of {budget} evaluations on that
-landscape. The counts are medians of {seeds} seeds, with quartiles in brackets; {far} means more than {most}."""
+The tables count the evaluations of `{method}`, without and with a warm start, until one is within 5 % of the optimum.
+The searches run on [landscapes](landscape-files.md), whose points have all been measured or emulated. The first point
+of a warm start comes from another landscape, the source: it is the best point of a search of {budget} evaluations on
+the source. The counts are medians of {seeds} seeds, with quartiles in brackets; {far} means more than {most}."""
 PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
     "one application on another file system": [
         (f"sro.{number}.{one}", f"sro.{number}.{other}")

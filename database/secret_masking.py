@@ -28,8 +28,8 @@ from reprise.database.secret_shapes import (
 
 MASK = "***"
 REMEMBERED = 8_192
-"""Number of options and of texts that are cached. Users submit the same texts again and again, so the cache makes
-masking 30 times as fast."""
+"""Maximum number of options and of texts that are cached. Users submit the same texts again and again, so the cache
+makes masking 30 times as fast."""
 
 # `@sha256:...` after an address is the digest of a container image, not a host.
 _AT = re.compile(r"@(?!sha\d+:)")

@@ -10,10 +10,10 @@ from functools import lru_cache
 from reprise.database.secret_shapes import looks_drawn
 
 NAME_LIMIT = 256
-"""Number of characters that are examined, from the end of a name. The limit bounds the cache of names; the names of
-real options are shorter."""
+"""Maximum number of characters that are examined, counted from the end of a name. The limit bounds the cache of names;
+the names of real options are shorter."""
 REMEMBERED = 8_192
-"""Number of names whose likelihood is cached, because sites use the same few options again and again."""
+"""Maximum number of names whose likelihood is cached, because sites use the same few options again and again."""
 
 
 class Likely(IntEnum):

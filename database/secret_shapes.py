@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 REMEMBERED = 8_192
-"""Number of texts whose result is cached, because jobs name the same files and options again and again."""
+"""Maximum number of texts whose result is cached, because jobs name the same files and options again and again."""
 REMEMBERED_LENGTH = 256
 """Maximum number of characters in a cached text, so that all cached texts take at most 8 MiB."""
 SHORTEST = 15

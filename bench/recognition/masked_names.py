@@ -142,7 +142,11 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """Yield a line for each part of an identity and each 0.1 of similarity: numbers of pairs, and evidence in bits."""
+    """Yield the data for fitting the field's curves, one line for each part of an identity and interval of similarity.
+
+    The intervals are 0.1 wide. For pairs of files whose parts have this similarity, a line has the number of pairs of
+    builds of the same program, the number of pairs of different programs, and the resulting evidence in bits.
+    """
     everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
     for part in ("functions", "imports", "contents"):
         same: Counter[int] = Counter()

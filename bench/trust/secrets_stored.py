@@ -111,7 +111,7 @@ def false_masks(folder: Path) -> float:
             if is_masked and not _is_secret(option, value, text):
                 names[option or "(a word without an option)"] += 1
     for option, count in names.most_common():
-        sys.stdout.write(f"masked, but perhaps no secret: {count} of {options} options: {option[:60]}\n")
+        sys.stdout.write(f"masked, but possibly not a secret: {count} of {options} options: {option[:60]}\n")
     return names.total() / max(options, 1)
 
 

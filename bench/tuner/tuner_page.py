@@ -14,10 +14,13 @@ TEXT = """# Evaluation of the tuner
 This page compares the tuner's search methods and noise policies with other tuners, the peers. It is for readers who
 judge the tuner or choose a method. `make bench-tuner` writes this page; do not edit it.
 
-Every method ran with {seeds} seeds on each of {count} landscapes, whose points are all measured
-([landscapes](landscape-files.md)). Every search has 10 initial points. All other settings of the peers are their own
-defaults, over the indices of the grid's axes. If a peer asks for a point again, this counts as an evaluation, as it
-would for the peer's users. HEBO and optuna's Gaussian processes need torch and are not included.
+Every method ran with {seeds} seeds on each of {count} landscapes, whose points have all been measured or emulated
+([landscapes](landscape-files.md)). Every search has 10 initial points. All other settings of the peers are their
+defaults, with two exceptions: `skopt-gp` maximizes expected improvement over random samples, and SMAC3 uses a tenth of
+its default number of random challengers, because the grids are small. On an ordered axis, a peer searches the indices
+of the values. The values of an unordered axis are passed as categories. If a peer proposes a point again, this counts
+as another evaluation, as it would for the peer's users. HEBO and optuna's Gaussian processes need torch and are not
+included.
 
 ## Evaluations until one is within 5 % of the optimum
 

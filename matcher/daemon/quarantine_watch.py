@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 EVENTS = 200
 """Maximum number of ended jobs that one call of `look` handles; further jobs wait for the next call."""
 LATEST = 200
-"""Number of latest jobs of a record, or of one of its users, that are read after a restart; earlier jobs do not count.
+"""Maximum number of latest jobs of a record, or of one of its users, that are read after a restart.
 
-Reading a thousand jobs would take longer than making ten decisions.
+Earlier jobs do not count. Reading a thousand jobs would take longer than making ten decisions.
 """
 OVERDUE_S = 60.0
 """Seconds between searches for blocks that have waited long enough for their jobs to end."""

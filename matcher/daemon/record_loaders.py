@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MINIMUM = 20_000  # number of records; with fewer, starting the processes takes as much time as they save
+MINIMUM = 20_000  # minimum number of records; with fewer, starting the processes takes as much time as they save
 PIECE = 2048  # records that a process reads at once, and sends in a message of some 1.5 MiB
 WORKERS = 4  # maximum number of processes; the parent, which receives the results, could not keep up with many more
 AHEAD = 2  # pieces in progress in addition to one per worker, so that no worker idles and memory is bounded

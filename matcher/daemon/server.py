@@ -227,9 +227,9 @@ async def _receive_frame(
 ) -> bytes:
     """Read a frame into `data` and return its body.
 
-    The body is empty if the peer closes the connection without sending anything, as health checks, a second daemon and
-    plugins with the option `off` do. If the frame is longer than CHUNK, the rest is read after `make_room` has reserved
-    memory for the whole frame.
+    The body is empty if the peer closes the connection without sending anything. Health checks, a second daemon, and
+    plugins with the option `off` do so. If the frame is longer than CHUNK, the rest is read after `make_room` has
+    reserved memory for the whole frame.
 
     Raises ProtocolError if the length in the header is not allowed, or if the peer closes the connection within the
     frame.

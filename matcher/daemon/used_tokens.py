@@ -49,7 +49,7 @@ class UsedTokens:
         heapq.heappush(self._expiries, (token.expires, token.digest))
 
     def _forget_expired(self) -> None:
-        """Forget the tokens that expired more than a second ago, because no daemon of Slurm accepts these any more."""
+        """Forget the tokens that expired more than a second ago, because no Slurm daemon accepts them any more."""
         now = int(self._clock())
         while self._expiries and self._expiries[0][0] < now - 1:
             uid = self._used.pop(heapq.heappop(self._expiries)[1])

@@ -30,7 +30,7 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import stored
 from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
-NEAREST = 5  # number of nearest records that a decision reports
+NEAREST = 5  # maximum number of nearest records that a decision reports
 BY_THE_SITE = "the site "  # beginning of the reason if the site refuses the job before records are considered
 
 

@@ -38,7 +38,7 @@ _GLANCES = re.compile(
     r"\s*+(?:(?:import|from)\s[^;\n]*+)(?:[;\n]\s*+(?:(?:import|from|print|assert)\b[^;\n]*+|\w++ ?=[^;\n]*+)?)*+\Z"
     r"|\s*+print\b[^;\n]*+\Z"
 )
-_FIRST_LINE = 128  # number of characters that are searched for `#!/usr/bin/env bash`
+_FIRST_LINE = 128  # maximum number of characters that are searched for `#!/usr/bin/env bash`
 # An unknown variable may precede a program. The variable's name suggests whether the variable contains options of the
 # launcher or wrapper, or a program.
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)

@@ -14,7 +14,7 @@ from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 PREFIX = "#SBATCH"
 HEAD_LIMIT = 32_768
-"""Number of characters at the beginning of a script that are searched for directives."""
+"""Maximum number of characters at the beginning of a script that are searched for directives."""
 _DIRECTIVE_STEPS = 8
 """Steps of the work limit that a directive costs, in addition to one step per word."""
 _SHORT = 128

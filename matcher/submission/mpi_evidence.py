@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from reprise.matcher.submission.mpi_families import FAMILIES, OPEN_MPI, PMI, Family
 
-_VALUE_LIMIT = 128  # characters of a module's name that are searched; some patterns take quadratic time
+_VALUE_LIMIT = 128  # maximum number of searched characters of a sign's value; some patterns take quadratic time
 ALL_FAMILIES = frozenset(family.name for family in FAMILIES)
 _WORDED = {
     "module": ("module {}", "the job loads the module {}"),

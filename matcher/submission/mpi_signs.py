@@ -23,8 +23,12 @@ SIGNS_LIMIT = 8
 """Maximum number of signs that are kept for one job; real scripts have four or fewer in 99 of 100 cases."""
 SIGN_LIMIT = 80
 """Maximum number of characters of a sign, which are printable ASCII."""
-_FIRST_WORDS = 8  # number of a command's first words that are searched for a launcher
-_LAUNCH_WORDS = 48  # number of a launcher's words that are searched for options
+_FIRST_WORDS = 8  # maximum number of words at the start of a command that are searched for a launcher
+_LAUNCH_WORDS = 48
+"""Maximum number of words after a launcher that are searched for options.
+
+It is also the maximum number of words at the start of a command that are searched for a container program.
+"""
 _OPTIONS = frozenset(word for family in FAMILIES for word in family.options.split())
 _LAUNCHERS = frozenset(word for family in FAMILIES for word in family.launchers.split())
 _PATHS = re.compile("|".join(f"(?:{family.paths})" for family in FAMILIES if family.paths), re.IGNORECASE)
@@ -48,7 +52,7 @@ _FILES = re.compile("|".join(f"(?:{family.files})" for family in FAMILIES if fam
 _SOURCED = re.compile(r"(?:vars|mpi)\.c?sh\b")
 _ADDED = re.compile(r"PATH[= ]([^\s\"'`;&|]{1,512})")
 _OF_AN_MPI = re.compile(r"mpi|mvapich|hpcx", re.IGNORECASE)
-_FEW = 64  # number of places in a script that are examined for each kind of sign; real scripts have fewer
+_FEW = 64  # maximum number of places in a script that are examined for each kind of sign; real scripts have fewer
 _WORD_BEFORE = re.compile(r"(?:\A|[\s;&|(])(?:source|\.)\s+[\"']?([^\s\"';&|]{0,128})\Z")
 _SPACK = re.compile(r"spack load((?:[ \t]+[\w@.%+~=/:^-]{1,80}){1,16})")
 _HINTS = ("_", "activate", "vars.", "mpi.", "PATH", "spack")  # a text without these contains no signs

@@ -12,7 +12,10 @@ _SCRIPT = re.compile(r"\.[A-Za-z]\w*")
 
 
 def is_script(job: JobMetadata) -> bool:
-    """Return whether the program's name has a script's suffix, as `run.py` does, but not `solver` or `solver-1.2`."""
+    """Return whether the program's name ends in a script's suffix.
+
+    For example, `run.py` has such a suffix, but `solver` and `solver-1.2` have none.
+    """
     return _SCRIPT.fullmatch(splitext(job.path)[1]) is not None
 
 

@@ -11,7 +11,7 @@ from posixpath import basename
 
 _LIST_OPTIONS = frozenset({"--multi-prog", "--app", "-app", "--configfile", "-configfile"})
 _WORDS = 32
-"""Number of words of a launcher's command line that are searched for the option and its file."""
+"""Maximum number of words on a launcher's command line that are searched for the option and its file."""
 _CHARACTERS = 2_048
 """Maximum number of characters of a list that are read; ample, since lists have one or two lines."""
 

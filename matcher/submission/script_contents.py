@@ -27,7 +27,7 @@ from reprise.matcher.submission.work_limit import Work
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 _NEXTFLOW_TASK = re.compile(r"^# NEXTFLOW TASK: ([\w:.-]+)", re.MULTILINE)
 """Line that Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
-_HEADER = 2_048  # number of characters of a script that are searched for _NEXTFLOW_TASK
+_HEADER = 2_048  # maximum number of characters at the start of a script that are searched for _NEXTFLOW_TASK
 REMEMBERED = 1024
 REMEMBERED_LIMIT = 8_192
 """Maximum number of cached scripts, and maximum characters of a cached script or of the words read from it.

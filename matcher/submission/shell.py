@@ -33,7 +33,7 @@ _SETS_UP = re.compile(
     r"perl|shell|path|complet|echo|cat|printf|grep|parse|OPTS|ARGS",
     re.IGNORECASE,
 )
-_CODE_LIMIT = 512  # number of characters of the code that are searched for _SETS_UP
+_CODE_LIMIT = 512  # maximum number of characters of the code that are searched for _SETS_UP
 # Variables whose value is the command that a Python library for simulation, such as ASE, runs.
 _COMMAND_NAME = re.compile(
     r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"

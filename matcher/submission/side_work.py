@@ -72,7 +72,7 @@ _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
 # Toolkits for sequencing reads and variants, and their subcommands that convert data for another program.
 _TOOLKITS = frozenset({"bcftools", "samtools", "picard", "picard.jar", "gatk", "bedtools"})
 _PASSING_VERBS = frozenset({"view", "query", "sort", "getfasta", "SortVcf", "SortSam"})
-_FIRST_ARGUMENTS = 4  # number of a command's arguments that are searched for _ANY_PREPARING
+_FIRST_ARGUMENTS = 4  # maximum number of first arguments of a command that are searched for _ANY_PREPARING
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
 _PREPARING = """

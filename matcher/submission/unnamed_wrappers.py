@@ -17,7 +17,7 @@ from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.utilities import UTILITIES
 
 WORDS = 24
-"""Number of words of a command that are searched for an interpreter or a launcher."""
+"""Maximum number of words of a command that are searched for an interpreter or a launcher."""
 # Pattern of files that are not wrappers, such as an interpreter's scripts, containers and executables.
 _NO_WRAPPER = re.compile(r".*\.(?:py|R|r|jl|pl|jar|m|nf|ipynb|rb|sif|simg|img|exe|x)\Z")
 _WRAPS = re.compile(

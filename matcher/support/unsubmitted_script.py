@@ -57,8 +57,8 @@ def unread_part(script: Path, submission: Submission) -> str:
         lines = submission.script.text.count("\n")
         return f"{size}: only its first {SCRIPT_LIMIT:,} are read, as at submission ({lines:,} whole lines)"
     return (
-        f"{size}, many of them control characters: it does not fit into a request of {protocol.REQUEST_LIMIT:,} bytes "
-        "and is not read, as at submission"
+        f"{size}, many of them control characters: it does not fit into a request of {protocol.REQUEST_LIMIT:,} "
+        "bytes, so it is not read; it would not be read at submission either"
     )
 
 

@@ -39,9 +39,9 @@ def method_for_requests(settings: CredentialSettings) -> Method:
 def offered(settings: CredentialSettings) -> Mapping[MethodName, Method]:
     """Return the methods whose credentials a daemon on this host accepts, by name. Raises ServiceError if none.
 
-    The daemon does not accept tokens of Slurm while it runs as a user for whom Slurm's own daemons read tokens, or
-    whose tokens they trust. Otherwise, whoever intercepts the token of a request or a reply could send it to one of
-    Slurm's daemons.
+    The daemon does not accept Slurm tokens while it runs as a user for whom Slurm's own daemons read tokens, or whose
+    tokens they trust. Otherwise, whoever intercepts the token of a request or a reply could send it to one of Slurm's
+    daemons.
     """
     methods: dict[MethodName, Method] = {}
     problem = NO_METHOD

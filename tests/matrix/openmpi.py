@@ -87,8 +87,8 @@ class Packaged:
     def shell(self, script: str) -> str:
         root = self.work.parents[2]
         (root / "etc/hosts").touch()
-        # Without this machine's name in /etc/hosts, mpirun spends seconds looking it up on the network. With an old
-        # /tmp, mpirun might find files of an earlier mpirun with the same process id.
+        # Without this machine's name in /etc/hosts, mpirun spends seconds looking it up on the network. Without a new,
+        # empty /tmp, mpirun might find files that an earlier mpirun with the same process id has left there.
         mounts = (
             f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && "
             f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t tmpfs tmpfs {root}/tmp && "

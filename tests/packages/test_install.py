@@ -63,7 +63,8 @@ def release(request: pytest.FixtureRequest) -> Release:
 def clean(release: Release, place: Path) -> Iterator[System]:
     """Yield a machine with Slurm, but without Reprise."""
     with system(release, RUNNING, place) as one:
-        one.run(["apt-get", "-q", "update"])  # not counted, unlike the admin's update in `install`
+        # These commands prepare the machine and do not count as commands of the admin. The update in `install` counts.
+        one.run(["apt-get", "-q", "update"])
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
         yield one
 

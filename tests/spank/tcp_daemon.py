@@ -46,7 +46,7 @@ class TcpDaemon:
     asked: list[Asked] = field(default_factory=list)
     answered: int = 0
     unreadable: list[bytes] = field(default_factory=list)
-    sack: FakeSack | None = None  # if set, credentials are tokens of Slurm
+    sack: FakeSack | None = None  # if set, credentials are Slurm tokens
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[TcpDaemon]:

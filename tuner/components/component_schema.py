@@ -16,7 +16,7 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.model.space import Value
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
-WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # a text that every shell and sbatch read as one word
+WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # text that every shell and sbatch read as one word without quotes
 COMPARISON = re.compile(r"(\S+)\s*(<=|>=|==|!=|<|>)\s*(\S+)")
 # Variables that Open MPI 4.1 and 5.0 ignore without a warning unless the variable DYNAMIC is 1.
 FORCED = re.compile(r"OMPI_MCA_coll_tuned_[a-z_]+_algorithm(_\w+)?$")

@@ -68,7 +68,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 @dataclass(frozen=True)
 class Cell:
-    """A problem and the call that it tunes: `collective` at `size` (bytes, as benchmarks report it) in a layout."""
+    """A tuning problem with its collective, message size (in bytes, as benchmarks report it) and layout."""
 
     problem: Problem
     collective: str

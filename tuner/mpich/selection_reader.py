@@ -72,7 +72,7 @@ def holds(key: str, call: Call) -> bool:
     name, operator, bound = re.fullmatch(r"(\w*)(<=|<|=)?(.*)", key, re.DOTALL).groups()  # type: ignore[union-attr]
     if name not in _NUMBERS or operator not in ("<=", "<"):
         raise StopsProgram(f"the selection file has an unknown key {key!r}: MPICH ends the program")
-    limit = int(found[0]) if (found := INTEGER.match(bound)) else 0  # as atoi
+    limit = int(found[0]) if (found := INTEGER.match(bound)) else 0  # like atoi, 0 if there is no number
     number = _NUMBERS[name](call)
     return number <= limit if operator == "<=" else number < limit
 

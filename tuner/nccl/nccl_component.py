@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives of NCCL and RCCL as a tunable component: a trial and a job get a choice through the same tuner plugin.
 
-The default is measured without the plugin, as jobs run without a record.
+The default is measured without the plugin, because jobs that get no record run without the plugin too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 @dataclass(frozen=True)
 class Cell:
-    """A problem and the call that it tunes."""
+    """A tuning problem with its collective, message size (in bytes, as nccl-tests reports it) and layout."""
 
     problem: Problem
     collective: str

@@ -113,7 +113,7 @@ class Racing:
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
         """Return the completed runs as data for the model.
 
-        Values are logarithms if all are positive.
+        If all values in the history are positive, the data contains their logarithms.
         """
         row = {key: index for index, key in enumerate(keys)}
         runs = [(when, one) for when, one in enumerate(history) if one.value is not None and not one.censored]

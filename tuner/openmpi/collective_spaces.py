@@ -32,8 +32,8 @@ def space(
 ) -> Space:
     """Return the grid for messages of `size` bytes, as benchmarks report it, on `comm_size` ranks.
 
-    With `unsafe`, the grid includes the algorithms that rules files for jobs must not contain, as the published spaces
-    do.
+    With `unsafe`, the grid also includes the algorithms that rules files for jobs must not contain. The published
+    spaces include these algorithms.
     """
     known = {i: name for i, name in build.algorithms[collective].items() if serves(name, comm_size)}
     algorithms = {i: name for i, name in known.items() if unsafe or not is_unsafe(collective, name)}

@@ -17,7 +17,7 @@ from reprise.doctor.slurm_checks import Slurm
 from tests.unit.doctor.shared_objects import VERSION_22_05_8, shared_object, spank_plugin
 
 PLUGIN = "spank_reprise.so"
-NOW = "-Wl,-z,now"  # as the real plugin is linked
+NOW = "-Wl,-z,now"  # the real plugin is linked with this option
 
 
 def found(*places: Path, version: tuple[int, int, int] | None = (22, 5, 8), entry: str = "") -> Finding:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the daemon's server over TCP with tokens of Slurm and with munge on one port, and replayed tokens."""
+"""Test that one TCP port of the daemon accepts Slurm tokens and munge credentials, but no replayed tokens."""
 
 from __future__ import annotations
 

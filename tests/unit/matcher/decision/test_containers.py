@@ -147,7 +147,7 @@ def test_only_the_site_can_allow_a_library_of_the_host() -> None:
     library, line = {"REPRISE_PRELOAD": "sro"}, "srun apptainer exec -B /usr/local/lib a.sif ./a"
     assert LIBRARY in given(line, library, preload_directory="/usr/local/lib")[1]
     assert given(line, library, preload_directory="/usr/local/lib", visible=("/usr/local",))[0] == "apply"
-    assert LIBRARY in given(line, library, visible=("/usr/local",))[1]  # the directory is unknown
+    assert LIBRARY in given(line, library, visible=("/usr/local",))[1]  # no `preload_directory` is given
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def written(site: Daemon, name: str) -> bool:
 
 
 def test_a_user_without_database_access_sees_only_their_own_data_in_an_explanation(site: Daemon) -> None:
-    run(site, "explain", "1")  # import the modules, as root
+    run(site, "explain", "1")  # import modules as root, because `nobody` may be unable to read them
     message = request(SCRIPT.replace("alice", "bob"))
     message["submission"]["cwd"] = "/home/bob"
     message["submission"]["script"]["path"] = "/home/bob/job.sh"
@@ -191,7 +191,7 @@ def decisions(site: Daemon) -> int:
 
 
 def test_a_preview_of_a_script_hides_other_users_data_and_stores_nothing(site: Daemon, script: str) -> None:
-    run(site, "explain", "--script", script)  # import the modules, as root
+    run(site, "explain", "--script", script)  # import modules as root, because `nobody` may be unable to read them
     before = decisions(site)
     with as_nobody():
         status, text = run(site, "explain", "--script", script, "--", "-p", "cpu")
@@ -317,7 +317,7 @@ def test_credentials_and_variables_of_plugins_are_not_sent(tmp_path: Path, monke
 
 
 def test_a_long_script_is_truncated_as_by_the_plugin_with_a_note(site: Daemon, script: str) -> None:
-    run(site, "explain", "--script", script)  # import the modules, as root
+    run(site, "explain", "--script", script)  # import modules as root, because `nobody` may be unable to read them
     Path(script).write_bytes(Path(script).read_bytes().ljust(100_000, b"\n") + 200_000 * b"\xff")
     with as_nobody():
         status, text = run(site, "explain", "--script", script)
@@ -329,12 +329,12 @@ def test_a_long_script_is_truncated_as_by_the_plugin_with_a_note(site: Daemon, s
 
 
 def test_a_script_that_does_not_fit_a_request_is_left_out_as_by_the_plugin(site: Daemon, script: str) -> None:
-    run(site, "explain", "--script", script)  # import the modules, as root
+    run(site, "explain", "--script", script)  # import modules as root, because `nobody` may be unable to read them
     Path(script).write_bytes(Path(script).read_bytes() + 100_000 * b"\x01")
     with as_nobody():
         status, text = run(site, "explain", "--script", script)
     assert status == 0, text
-    assert "does not fit into a request of 262,144 bytes and is not read" in text
+    assert "does not fit into a request of 262,144 bytes, so it is not read" in text
     assert len([line for line in text.splitlines() if "does not fit" in line]) == 1
 
 

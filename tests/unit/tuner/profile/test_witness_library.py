@@ -208,7 +208,8 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
     assert found == {
         ("write", True, 21): (1, 1 << 20),
         ("read", False, 13): (256, 1 << 20),  # pread, backwards
-        ("read", True, 13): (512, 2 << 20),  # 256 by the thread, and 256 by stdio, for a stream read byte by byte
+        # 256 by the second thread, and 256 by stdio, because the main thread reads single bytes from a stream
+        ("read", True, 13): (512, 2 << 20),
     }
     assert parent.meta["open"][0] == 3 and parent.meta["close"][0] == 3 and parent.meta["stat"][0] == 1
     assert child.parent == parent.pid and child.mpi is None

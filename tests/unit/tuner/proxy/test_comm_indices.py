@@ -20,7 +20,7 @@ def test_an_index_is_reused_only_for_a_communicator_with_the_same_members() -> N
     own.free(3)
     assert own.make(5, (1, 0)) == 3
     assert own.make(6, (0, 1)) == 1
-    assert own.of(7, (0, 1)) == 4  # no call made communicator 7, so it exists from the start
+    assert own.of(7, (0, 1)) == 4  # no call has made communicator 7, so it must have existed from the start
     assert RankIndices(shared, 1).make(3, (0, 1)) == 1
     assert shared.members == [(0, 1, 2), (0, 1), (0, 1), (1, 0), (0, 1)]
 
