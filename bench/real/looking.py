@@ -5,8 +5,8 @@
 
 1. Every setting runs once, in random order, among runs of the default.
 2. Settings that seem faster are measured again, in rounds with the default, but at most the `MOST` fastest of each
-   component. A setting seems faster if its run took less time than the default's median, by at least the share `WORTH`,
-   and less time than three quarters of the default's runs.
+   component. A setting seems faster if its run took less time than 1 - `WORTH` times the default's median, and less
+   time than three quarters of the default's runs.
 3. The best of these settings, and the combination of the best setting of each component (except settings that exclude
    each other), are measured once more, because the best of many settings may only have been lucky.
 """

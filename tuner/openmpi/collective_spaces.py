@@ -17,7 +17,7 @@ SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 means
 FANOUTS: tuple[int, ...] = tuple(2**i for i in range(1, 11))
 DEFAULT_FANOUT = 4  # Open MPI's default; represents all fan-outs if the algorithm ignores the fan-out
 
-# Setting of a job without a rules file: the built-in rules decide.
+# Choice for jobs without a rules file, which leaves every decision to Open MPI's built-in rules.
 DEFAULT: Parametrization = {"algorithm": 0, "segment": 0, "fanout": DEFAULT_FANOUT}
 
 
