@@ -219,7 +219,7 @@ static void cancel(void)
 static void again(void)
 {
     int fd = open_cold();
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 200; i++) {
         read_some(fd, 0, 400);
     }
 }
