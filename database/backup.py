@@ -36,7 +36,7 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
 
 
 def take_snapshot(path: Path, target: Path) -> None:
-    """Replace `target` with a copy of the database at `path` that the file's group may read.
+    """Replace `target` with a copy of the database at `path`; the group of `target` may read the copy.
 
     Raise DatabaseError on failure.
 

@@ -31,7 +31,7 @@ class Decisions(Store):
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
-        """Return the ids of decisions made when a user submitted jobs, oldest first, without ids that jobs reported.
+        """Return the ids of a user's decisions that were made at submission and that no job has reported, oldest first.
 
         Only decisions from `since` (inclusive) to `until` (exclusive) are returned, in Unix seconds.
         """

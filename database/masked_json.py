@@ -106,7 +106,7 @@ def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
 
 
 def _masked_sketch(value: Any) -> Any:
-    """Return a value with its secrets masked; a sketch or a build-id is returned unchanged."""
+    """Return a value with its secrets masked; a sketch (see _SKETCHED) or a build-id is returned unchanged."""
     return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
 
 

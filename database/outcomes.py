@@ -5,8 +5,8 @@ Reports from jobs arrive over a socket: they may be lost, repeated, or out of or
 id, and job ids start again if Slurm's state is lost. The row that a report belongs to is therefore found by the time of
 the start, not by the job id alone.
 
-Anyone who submits a job can imitate its plugin. Only slurmstepd, which runs as root, confirms an end. An end that a
-user's process reported is stored for information, until the confirmed end replaces it.
+Anyone who submits a job can imitate the reports of Reprise's Slurm plugin. Only slurmstepd, which runs as root,
+confirms an end. An end that a user's process reported is stored for information, until the confirmed end replaces it.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ WHERE {_OF_JOB} AND (
 ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
 """  # noqa: S608 (constants of this module)
 
-# Finds the row that the report of an end belongs to: the row that already has this end, else the row without an end
-# whose start is nearest, else another row of the same start.
+# Finds the row that the report of an end belongs to: the row that already has this end, else the row with the nearest
+# start among the rows without an end, else another row of the same start.
 _ENDED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (

@@ -69,7 +69,7 @@ class Replicas(Store):
         return len(rows)
 
     def take_published(self, path: Path, data: bytes) -> int:
-        """Store the records in a published copy, retire all other records, and return the number of changed records.
+        """Store the records of a published copy, retire all other records, and return the number of changed records.
 
         `data` is the content of the copy, and `path` its file, which error messages name. Raise DatabaseError if `data`
         is not a published copy.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // read() does not report its position, and asking the kernel for it takes a third of the time of a read from the cache.
 // Therefore the position is tracked from read to read and through lseek(), and the kernel is asked only after a slow
-// read. While the tracked position is wrong (because the program writes, or reads a copy of the descriptor), accesses
-// are counted in the wrong bins (window.h).
+// read. While the tracked position is wrong (because the program writes, or reads through a duplicate of the
+// descriptor), accesses are counted in the wrong bins (window.h).
 #define _GNU_SOURCE
 #include "access.h"
 
@@ -31,8 +31,8 @@ static bool is_current(const struct file *file, uint32_t watched)
     return LOAD(file->generation) == watched >> PLACE_BITS;
 }
 
-// Return whether the access must be timed. An access is always timed if its piece is absent, if its position is unknown
-// or if the descriptor dozes (see DOZE_AFTER). One in SAMPLE_CALLS of the other accesses is timed.
+// Return whether the access must be timed. An access is always timed if its piece is absent (not loaded), if its
+// position is unknown or if the descriptor dozes (see DOZE_AFTER). One in SAMPLE_CALLS of the other accesses is timed.
 static bool is_timed(const struct access *access, const struct file *file)
 {
     return access->dozing || access->offset < 0 || LOAD(access->descriptor->calls) % SAMPLE_CALLS == 0 ||

@@ -3,7 +3,7 @@
 #ifndef SRO_LIMITS_H
 #define SRO_LIMITS_H
 
-// -- memory; the library does nothing for accesses beyond these limits --
+// -- memory --
 
 #define DESCRIPTORS_MAX 16384 // descriptors from this number on are not watched
 #define FILES_MAX 32          // files watched at once; a new file takes the place of one that is no longer read

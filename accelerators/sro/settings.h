@@ -24,7 +24,7 @@ typedef void settings_complain(const char *line);
 
 typedef const char *settings_lookup(const char *name);
 
-// Read all variables. The default replaces an invalid value; if a report is requested, a message names the variable.
+// Read all variables. The default replaces an invalid value; if SRO_REPORT is set, a message names the variable.
 void settings_read(struct settings *settings, settings_lookup *lookup, settings_complain *complain);
 
 #endif
