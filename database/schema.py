@@ -114,7 +114,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
 
 
 def erase_replaced(connection: sqlite3.Connection) -> str:
-    """If a migration has requested it (PENDING), rewrite the database's file without the text that migrations replaced.
+    """If `user_version` is PENDING, rewrite the database's file without the text that migrations replaced.
 
     Rewriting temporarily needs as much additional disk space as the database. Return the reason if rewriting fails,
     else "". After a failure, or if the process is killed, the database is valid, and the next call tries again.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benefit of records in production, measured by comparing jobs that got the settings with similar held-out jobs."""
+"""Benefit of records in production, measured by comparing similar jobs with and without the settings."""

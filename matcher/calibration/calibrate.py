@@ -114,7 +114,7 @@ def calibrate(
         weights: "logistic" (fitted by `logistic_weights`; if `site` is given without `scripts`, the weights of
             Reprise's model "site" are used instead) or "ecm" (fitted by `ecm` to the site's pairs, each part
             separately).
-        false_matches: Share of jobs of untuned applications that may match.
+        false_matches: Maximum share of jobs that match a record, among the jobs of untuned applications.
         name: The model's name.
         version: The model's version.
     """
@@ -166,8 +166,8 @@ def _names(parts: Sequence[int]) -> tuple[str, ...]:
 def _threshold(model: Model, false_matches: float, least: float) -> float:
     """Return the smallest threshold at which no scenario's made-up sites exceed the rate of false matches.
 
-    `false_matches` is the rate. The threshold is at least `least`. Raises MatcherError if every threshold exceeds the
-    rate.
+    `false_matches` is the rate. The threshold is at least `least`. Raises MatcherError if the rate is exceeded at every
+    threshold.
     """
     chosen = least
     for of_one in made_up_pairs.held_out(model.model_copy(update={"prefer": ()})).values():

@@ -39,7 +39,7 @@ def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
 
 
 def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:
-    """Return, for each part, the number of pairs with each level plus PSEUDO_PAIRS."""
+    """Return, for each part and level, the number of pairs, increased by PSEUDO_PAIRS."""
     columns = [pairs.patterns[:, part] for part in range(pairs.patterns.shape[1])]
     seen = [np.bincount(one[one >= 0], counts[one >= 0], minlength=len(LEVELS)) for one in columns]
     return [(one + ecm.PSEUDO_PAIRS).tolist() for one in seen]

@@ -22,7 +22,7 @@ scripts' labels are of one program with two labels (docs/reference/evaluation-me
 def choose(scores: Sequence[float], rate: float, least: float = LEAST) -> float:
     """Return the smallest threshold >= `least` that at most the fraction `rate` of the untuned programs' jobs reaches.
 
-    `scores` has, for each job of an untuned program, the score of the nearest record. The result is above 1 if no
+    `scores` has, for each job of an untuned program, the score of the most similar record. The result is above 1 if no
     threshold up to 1 suffices.
     """
     first_too_many = sorted(scores, reverse=True)[math.floor(rate * len(scores) + 1e-9) :][:1]

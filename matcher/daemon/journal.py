@@ -169,8 +169,8 @@ class Journal:
     def _begin_purge(self) -> None:
         """Begin to purge the rows that are older than the retention period.
 
-        The age of a row is its age at this purge or at the previous purge, whichever was earlier. Thus no rows are lost
-        if the clock is wrongly ahead for less than a day.
+        Ages are computed with the time of this purge or of the previous purge, whichever time is smaller. Thus no rows
+        are lost if the clock is wrongly ahead for less than a day.
         """
         now = self._clock()
         self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
