@@ -15,8 +15,8 @@ from reprise.matcher.wire.credentials import Method, MethodName
 from reprise.matcher.wire.methods import method_of
 
 UNKNOWN = -1
-# Maximum number of concurrent calls of each method. For comparison: munged has two threads by default, and also serves
-# Slurm.
+# Maximum number of concurrent calls of each credential method (MUNGE, Slurm's tokens). For comparison: munged has two
+# threads by default, and also serves Slurm.
 CREDENTIAL_THREADS = 4
 
 
@@ -86,8 +86,8 @@ class CredentialPeer:
     """Process on any host, authenticated by the credential that contains its request (`Method`).
 
     A reply is wrapped in a credential of the same method, which only the peer's uid can open. The credential also
-    contains the nonce of the request. `threads` run the calls of the method with the same name in `methods`, which may
-    block. `used` has the accepted credentials that their method would accept again.
+    contains the nonce of the request. `threads` has threads for each of `methods`, by name, because calls of a method
+    may block. `used` has the accepted credentials that their method would accept again.
     """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
@@ -145,7 +145,8 @@ class CredentialPeer:
 def credential_greeter(methods: Mapping[MethodName, Method]) -> Callable[[socket.socket], CredentialPeer]:
     """Return a function that creates the peer of a TCP connection; the peer accepts credentials of `methods`.
 
-    Each method has threads of its own, so that clients of one method do not wait for the daemon of another.
+    Each method has threads of its own, so that clients of one method do not wait for the system daemon (such as munged)
+    of another method.
     """
     threads = {name: FairThreads(CREDENTIAL_THREADS, CREDENTIAL_THREADS - 1, name) for name in methods}
     used = UsedTokens()

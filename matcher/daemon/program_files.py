@@ -41,9 +41,9 @@ class ProgramFiles:
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
         """Return the job with its program's identity, or unchanged if the identity is not found in time.
 
-        A thread is used only if the file must be read, because the kernel has not cached its path or the identifier has
-        not cached its identity. While a file of the uid is late, no other file of this uid is read, and the uid's
-        decisions do not wait.
+        A thread is used only if the file must be read, because the kernel has not cached the file's path or the
+        identifier has not cached the program's identity. While reading a file of the uid takes too long, no other file
+        of this uid is read, and the uid's decisions do not wait.
         """
         path = program_file(job)
         if self._late[uid] or not path:

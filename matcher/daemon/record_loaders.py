@@ -111,11 +111,11 @@ _prepare: Preparation
 
 def _begin(parent: int, path: Path, prepare: Preparation) -> None:
     global _path, _prepare
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an idle worker would not notice its parent's end
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # otherwise, an idle worker would outlive its parent
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT to the parent, too, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends its workers
     gc.disable()
     _path, _prepare = path, prepare
 

@@ -119,7 +119,7 @@ class Service:
         self.volume = Volume()
         self._put = put
         self._blocks = Blocks()
-        self._is_replica = basis.config.replica.records is not None  # a change takes effect only at a restart
+        self._is_replica = basis.config.replica.records is not None  # a changed setting takes effect only at a restart
         self.watch = Watch(clock, judges=not self._is_replica)
         self._told: FairStore[Behaviour] = FairStore(COMPARISONS_MOST)
         self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)

@@ -17,8 +17,8 @@ class Runtime:
     container. `binds` are the options that bind host paths, and `options` all options that are followed by a value. If
     `inherits` is True, the container gets the environment of the job unless one of the options `cleans` is given;
     otherwise it gets the variables that are given with the options `names`. If `same_path` is True, a path that is
-    bound without a destination is the same in the container. With podman, such an option creates an empty volume, and
-    older releases of Charliecloud choose another path.
+    bound without a destination is the same in the container. It is False for podman, which creates an empty volume in
+    this case, and for Charliecloud, whose older releases choose another path.
     """
 
     verbs: frozenset[str]

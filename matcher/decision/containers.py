@@ -47,7 +47,7 @@ _MOUNT = re.compile(r"(?:^|,)(?P<key>source|src|destination|dst|target)=(?P<path
 class Container:
     """A command that starts a container: the host paths that it binds under the same name, and what it passes on.
 
-    `hidden` are the paths under which the container has something else than the host.
+    `hidden` are the paths under which the container has files other than the host's.
     """
 
     runtime: Runtime

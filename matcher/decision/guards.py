@@ -153,7 +153,7 @@ def _is_of_gpus(record: Known) -> bool:
 
 
 def _gpus(job: JobMetadata) -> str | None:
-    """Refuse a job without GPUs, whatever its launcher, because programs with GPUs have launchers of their own."""
+    """Refuse a job without GPUs; the launcher is not checked, since programs with GPUs have launchers of their own."""
     return None if job.gpus else "is for jobs with GPUs, and the job requests none"
 
 

@@ -83,7 +83,7 @@ def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> 
 
 
 def _tuned_for(candidate: Candidate) -> Hashable:
-    """Return a key; records with equal keys were tuned for one job on one number of nodes, so their gains compare."""
+    """Return a key; records with equal keys were tuned for one job on one node count, so their gains are comparable."""
     job = candidate.record.metadata
     if job is None:
         return Scope.CLUSTER

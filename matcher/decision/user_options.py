@@ -29,8 +29,8 @@ in `OPTIONS="--bind-to none"`.
 class _SlurmOption:
     """A Slurm option, and the ways to set it; `name` is the option's name in the option tables.
 
-    `variable` is the variable that Slurm sets for the option. `end` is the suffix of the Slurm input variables that
-    have the same effect as the option (`SBATCH_DISTRIBUTION`). `pattern` finds the option in a script.
+    `variable` is the variable that Slurm sets for the option. `end` is the suffix of the Slurm input variables, such as
+    `SBATCH_DISTRIBUTION`, that have the same effect as the option. `pattern` finds the option in a script.
     """
 
     name: str

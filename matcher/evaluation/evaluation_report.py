@@ -180,7 +180,7 @@ def _shares(measures: Measures) -> tuple[str, ...]:
 
 
 def _merged(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Merge consecutive rows that differ only in their first cells, e.g. to `0.3 to 0.5`."""
+    """Merge consecutive rows that differ only in their first cells, which become one cell, e.g. `0.3 to 0.5`."""
     merged = []
     for cells, group in groupby(rows, key=lambda row: row[1:]):
         names = [row[0] for row in group]
