@@ -57,7 +57,8 @@ class Asking:
     """A query job, with the script from which it is made.
 
     `kind` is "variant" if the script's application has a record, "own other" if only other applications of its owner
-    have records, and "stranger" or "generic stranger" if its owner has no records.
+    have records, and "stranger" if its owner has no records, or "generic stranger" if, in addition, the script names
+    only programs with generic names.
     """
 
     kind: str

@@ -38,7 +38,7 @@ SYMTAB, STRTAB, DYNAMIC, NOTE, DYNSYM = 2, 3, 6, 7, 11  # types of sections
 VARIABLE, FUNCTION, SOURCE_FILE, INDIRECT_FUNCTION = 1, 2, 4, 10  # types of symbols
 GLOBAL = 1  # binding of a symbol
 NEEDED_TAG = 1
-BUILD_ID = 3  # type of a note with the owner "GNU"
+BUILD_ID = 3  # type of the note, with the owner "GNU", that has the build ID
 
 # The final NUL is captured, since a lookahead for it would take quadratic time in long texts without a NUL.
 _TEXT = re.compile(rb"([\t\n\r\x20-\x7e]{6,})(\0?)")
