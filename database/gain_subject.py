@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subject of a record's gain: the application's run time, or a different quantity that the campaign measured.
 
-The gain of a rules file is measured with a benchmark of single collective calls. Such a gain says little about the run
-time of a job, which also computes and calls other collectives. Therefore, a gain is always shown with its subject.
+The gain of a rules file, which selects an MPI library's algorithms for collective operations, is measured with a
+benchmark of single collective calls. Such a gain says little about the run time of a job, which also computes and calls
+other collectives. Therefore, a gain is always shown with its subject.
 """
 
 from __future__ import annotations

@@ -157,7 +157,8 @@ static void load_zone(struct state *state, struct file *file, const struct acces
 }
 
 // Add an access to the window, and update the counters and the ledger. Load a zone if the access was slow, its piece is
-// absent, its bin is hot, and another recent access to an absent piece was slow. The file's lock is held.
+// absent, its bin is hot (has enough accesses in the window), and another recent access to an absent piece was slow.
+// The file's lock is held.
 static void remember(struct state *state, struct file *file, const struct access *access, int64_t elapsed_ns, bool slow)
 {
     const struct settings *settings = state_settings();

@@ -24,7 +24,7 @@
 #define FILE_BYTES_MIN (1 << 20) // smallest file to watch; the kernel's read-ahead covers smaller files
 #define RECHECK_CALLS 1024       // reads after which a descriptor that is not watched is checked again
 
-// -- evaluation of an access --
+// -- evaluation of an access; a read adds its weight (CALM_*) to its file's sum, which a slow read reduces --
 
 #define SLOW_NS 20000          // a read that takes longer than this plus 1 ns per byte waited for the disk
 #define RECENT_MASK 0xffU      // a zone is loaded only if two of the last 8 accesses to unloaded pieces were slow

@@ -8,8 +8,8 @@ run times. Therefore 1 + w d is a bet that gains nothing on average, for a w fro
 job was held out. The evidence is the product of the bets of all blocks (a test by betting: Shafer 2021, Ramdas et al.
 2023). Evidence that has fallen below 1 is raised to 1 before the next bet (the CUSUM of e-values: Shin, Ramdas and
 Rinaldo 2023), so that years of good runs do not hide that a record has become harmful. The evidence against a record
-without effect reaches `LIMIT` at most once in `LIMIT` blocks. The evidence against a record with a gain almost never
-does. A lower limit applies to the first blocks of a new record.
+without effect reaches `LIMIT`, on average, at most once in `LIMIT` blocks. The evidence against a record with a gain
+almost never does. A lower limit applies to the first blocks of a new record.
 
 In a block of two jobs, w depends on the difference of their run times relative to the usual difference, because small
 differences are chance, and very large ones have another cause. The evidence that a record makes jobs fail is computed

@@ -50,8 +50,8 @@ class ScriptPairs:
 def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> ScriptPairs:
     """Return the pairs of each query job and each record at one site; the sites are made from `scripts` with `seeds`.
 
-    If the scripts of two owners may belong to one application despite different labels, the pair is omitted, so it
-    counts neither as matching nor as not matching.
+    If two scripts of different owners may belong to one application despite different labels, their pair is omitted, so
+    it counts neither as matching nor as not matching.
 
     At least one site must have a record and a query job; this is the case if two owners have labeled scripts.
     """

@@ -97,7 +97,7 @@ class Replica:
 
 
 def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any], Sequence[int]]:
-    """Return the last handled message's number, a request that forwards messages, and the sizes of omitted messages.
+    """Return the number of the last handled message, a request with the messages, and the sizes of omitted messages.
 
     The request contains as many of the first messages as fit. A message is left out if it is too large even for a
     request of its own; such messages were written by a release that did not limit the size of metadata.

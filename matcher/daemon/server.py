@@ -55,7 +55,7 @@ class Server:
     a share of them; other connections wait for a place. A client has `timeout_s` seconds to send its frame, and
     `timeout_s` more to receive its reply. If too many connections wait, or if `is_over` returns True for the uid, a
     connection is refused before anything is read from it. `count` is called with the uid of each connection that sends
-    no request. `answer` gets the request, the uid, and whether only the peer can read the reply.
+    no complete and valid frame. `answer` gets the request, the uid, and whether only the peer can read the reply.
     """
 
     def __init__(

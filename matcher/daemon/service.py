@@ -134,7 +134,7 @@ class Service:
         return uid not in self._trusted and self._asked.left(uid) < 1
 
     def count(self, uid: int) -> None:
-        """Charge the uid's allowance for a connection that sent no request."""
+        """Charge the uid's allowance for a connection that sent no complete and valid frame."""
         if uid not in self._trusted and uid != UNKNOWN:
             self._asked.take(uid, 1)
 

@@ -66,8 +66,8 @@ class Blocks:
 
         `uid` is the authenticated user id of the job's owner. Jobs with equal values of `key` are compared with each
         other. `name` is a unique name, used only if this job begins a new block. `share` is the share of jobs to hold
-        out, above 0 and below 1. If `in_doubt` is True, at least half of the jobs are held out, so that jobs are
-        compared in pairs.
+        out in a new block, above 0 and below 1. If `in_doubt` is True, at least half of the jobs of a new block are
+        held out, so that jobs are compared in pairs.
         """
         blocks = self._users[uid] = self._users.pop(uid, {})  # moves the user to the end, as the most recent one
         if len(self._users) > USERS:
