@@ -81,7 +81,7 @@ def _script_program(job: JobMetadata) -> str:
 
 
 def _below_user(job: JobMetadata) -> list[str]:
-    """Return the parts of the working directory's path below the one named after the user; [] if there is none."""
+    """Return the components of the working directory's path that follow `/USER/`; [] if there are none."""
     _, mine, below = job.directory.partition(f"/{job.user}/")
     return below.split("/") if mine and below else []
 
@@ -99,7 +99,7 @@ def _own_project(job: JobMetadata) -> str:
 def _own_place(job: JobMetadata) -> str:
     """Return the user, the first directory below the user's directory, and the program, as in `alice/mesh/run`.
 
-    Return "" unless the program's name is generic.
+    Return "" if the program's name is not generic, or if the working directory is not below the user's directory.
     """
     below = _below_user(job)
     return f"{job.user}/{below[0]}/{job.program}" if below and job.program and is_generic(job.program) else ""

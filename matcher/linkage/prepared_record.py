@@ -40,7 +40,7 @@ class Numbered(dict[Any, int]):
 
     def __missing__(self, key: Any) -> int:
         number = len(self.keys_in_order)
-        self.keys_in_order.append(key)  # before the number, so that a thread that reads the number finds the key
+        self.keys_in_order.append(key)  # stored before the number, so that a thread that reads the number finds the key
         self[key] = number
         return number
 
@@ -181,7 +181,7 @@ def _tokens(separators: str, digits: bool, text: str) -> comparers.Tokens:
 
 
 def items(options: Mapping[str, Sequence[str]]) -> Items:
-    """Return the key of each option with its sorted distinct values."""
+    """Return, for each option, the pair of its key and the sorted tuple of its distinct values."""
     return tuple(
         [(key, tuple(values) if len(values) < 2 else tuple(sorted(set(values)))) for key, values in options.items()]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's table of records. A row has the codes of a record's values, and the values that break ties."""
+"""The engine's table of records. A row has the codes of a record's values, and the values that order equal scores."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Table:
 
 
 def unpacked(packed: Sequence[bytes], order: Order, label: Hashable, row: int) -> LinkableRecord:
-    """Return the record in a row, equal to the one that was added."""
+    """Return the record in a row, rebuilt from the row's packed data and equal to the record that was added."""
     more, metadata = contents(packed[row])
     created_at, gain = float(order.created_at[row]), float(order.gain[row])
     return LinkableRecord(int(order.ids[row]), metadata, created_at, gain, label, more)

@@ -275,7 +275,7 @@ def _compare_feature(column: _Column, records: pd.Series, cluster_nodes: int) ->
         case Absolute(maximum=maximum):
             return _Absolute(name, cluster_nodes if maximum is None else maximum)
         case Exact():
-            # for pandas, two None values are different, as two unknown numbers must be
+            # two unknown numbers must count as different; they do, because pandas treats two None values as different
             return recordlinkage.compare.Exact(name, name, label=name)
         case _:
             assert_never(column.part)

@@ -113,7 +113,7 @@ class Contribution:
         self.most = curve.most
         self._along = Lines(curve.similarities, curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
-        self.constant = curve.values[0] if len(everything) == 1 else None  # the contribution if it is always the same
+        self.constant = curve.values[0] if len(everything) == 1 else None  # None if contributions differ
         self._above = Lines(curve.similarities, np.maximum.accumulate(curve.values))
         self._below = Lines(curve.similarities, np.minimum.accumulate(curve.values[::-1])[::-1])
         rises = np.diff(curve.values) / np.diff(curve.similarities)

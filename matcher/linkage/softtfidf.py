@@ -225,7 +225,7 @@ class _SoftTfIdfView(View):
                 changes[number] = idf(token) ** 2 - float(self._idf[number]) ** 2
         alike: dict[int, float] = {}
         for token in self._soft.pairable(weights):
-            for number, likeness in self._similar(token):  # an overestimate, since pairing uses each token once
+            for number, likeness in self._similar(token):  # sums all pairs: an upper bound
                 more = weights[token] * likeness * idf(self._tokens.keys_in_order[number])
                 alike[number] = alike.get(number, 0.0) + more
         bags = self._bags

@@ -88,7 +88,7 @@ def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
     """
     total = layout.offset
     for lines, (similarity, contribution) in zip(layout.coarse, parts, strict=True):
-        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # false if a value is unknown
+        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # not equal if a value is unknown
             contribution = min(contribution, lines.height(NEARLY if similarity >= NEARLY else 0.0))
         total += contribution
     return total

@@ -90,7 +90,7 @@ class _Step(NamedTuple):
 
 
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
-    """Return the program that a command starts, behind launchers, wrappers, engines and interpreters.
+    """Return the program that a command starts, behind launchers, wrappers, workflow engines and interpreters.
 
     Returns None if the command does not start anything that may be the job's program. `files` maps the base names of
     the files that the script has written to their text.

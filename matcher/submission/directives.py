@@ -19,7 +19,7 @@ _DIRECTIVE_STEPS = 8
 """Steps of the work limit that a directive costs, in addition to one step per word."""
 _SHORT = 128
 """Maximum length in characters of a directive that is cached; so short a line is parsed without the work limit."""
-_HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
+_HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # the text before the first command
 _DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}
 _PIECE = re.compile(

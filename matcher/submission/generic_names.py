@@ -18,5 +18,5 @@ _GENERIC = re.compile(
 
 @lru_cache(maxsize=4096)
 def is_generic(name: str) -> bool:
-    """Return whether a program's name does not identify it, such as `a.out` or `main.py`."""
+    """Return whether a name, such as `a.out` or `main.py`, is too common to identify a program."""
     return _GENERIC.match(name) is not None

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 _COUNTS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task")
 # Options whose value lists generic resources ("gpu:2,nvme:1", "gres/gpu:1").
 _LISTS = ("gres", "tres-per-task")
-# Variables of each command with the values of these options. A batch step sees what Slurm has granted.
+# Environment variables from which each command takes the values of these options. For "batch", a job that has started,
+# Slurm sets the variables to what it has granted.
 _VARIABLES = {
     "sbatch": ("SBATCH_GPUS", "SBATCH_GPUS_PER_NODE", "SBATCH_GPUS_PER_TASK", "SBATCH_GRES"),
     "salloc": ("SALLOC_GPUS", "SALLOC_GPUS_PER_NODE", "SALLOC_GPUS_PER_TASK", "SALLOC_GRES"),
@@ -22,9 +23,9 @@ _VARIABLES = {
 def gets_gpus(options: Mapping[str, str], command: str, environment: Mapping[str, str]) -> bool:
     """Return whether a job visibly gets GPUs.
 
-    `options` are its options without dashes. `environment` are the variables of `command` ("sbatch", "salloc", "srun",
-    or "batch" for a job that has started). If the site, not the user, adds GPUs to a job, they are visible only once
-    the job has started.
+    `options` are the job's options without dashes. `environment` are the variables of `command` ("sbatch", "salloc",
+    "srun", or "batch" for a job that has started). GPUs that the site, not the user, adds to a job are visible only
+    once the job has started.
     """
     if any(_counts(options.get(name, "")) for name in _COUNTS) or any(_lists(options.get(name, "")) for name in _LISTS):
         return True

@@ -28,7 +28,7 @@ _WORDED = {
 
 
 class Strength(IntEnum):
-    """Strength of a sign; a sign counts only if there are no stronger signs, or if several families fit these.
+    """Strength of a sign; a sign counts only if there are no stronger signs, or if these fit several families.
 
     STRONG signs decide which MPI the job's programs load. WEAK ones, such as variables, are often leftovers. FAINT ones
     are compilers that often come with an MPI, and options of srun that most jobs of a family need.

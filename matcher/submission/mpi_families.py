@@ -17,8 +17,8 @@ class Family:
     """A family of MPI libraries, with the patterns of its signs; "" matches nothing.
 
     `modules` and `perhaps_modules` are searched in the lower-case names of environment modules and Spack packages; the
-    latter are modules, such as compilers, that often come with this MPI (a faint sign). `launchers` and `options` are
-    the launchers and the options of mpirun that only this family and related ones have. `paths` is searched in the
+    latter are modules, such as compilers, that often come with this MPI (a faint sign). `launchers` are the launchers,
+    and `options` the options of mpirun, that only this family and related families have. `paths` is searched in the
     directory of mpirun and in directories that the script adds to PATH (a weak sign), and `files` in the names of files
     that the script sources (a weak sign). `variables` are prefixes of those variables that only this family reads (a
     weak sign if a script sets them). `libraries` matches the names of libraries that a program needs.
@@ -39,7 +39,8 @@ _HYDRA_OPTIONS = """
 disable-hostname-propagation env envall envlist envnone errfile-pattern genv genvall genvexclude genvlist genvnone hosts
 iface launcher launcher-exec outfile-pattern perhost ppn prepend-pattern prepend-rank print-rank-map rmk topolib usize
 """
-# Hydra has -bind-to and -map-by too, so these are no signs. Only Open MPI has some of their values (OPEN_MPI_PLACES).
+# Hydra has -bind-to and -map-by too, so these are no signs. Some values of the two options exist only in Open MPI
+# (OPEN_MPI_PLACES).
 _OPEN_MPI_OPTIONS = """
 allow-run-as-root am bind-to-core bind-to-none bind-to-socket bycore bynode byslot bysocket cpus-per-proc
 display-allocation display-map gmca mca npernode npersocket omca oversubscribe prtemca report-bindings tag-output tune

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signs of the MPI that a job uses, found in the commands and in the text of its script.
 
-JobMetadata.mpi_signs keeps a sign as a text of its kind and its value, such as `option -genv`. The program's libraries,
-and the modules with which it starts, are signs too, but other fields of the metadata contain them. Here, the only
-modules are those with which another program of the job starts.
+JobMetadata.mpi_signs stores a sign as text that consists of the sign's kind and its value, such as `option -genv`. The
+libraries of the job's main program, and the modules with which it starts, are signs too, but other fields of the
+metadata contain them. The only modules in `mpi_signs` are therefore those with which another program of the job starts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Signs:
         self._add(_of_container(argv[:_LAUNCH_WORDS]))
 
     def take_modules(self, names: Iterable[str]) -> None:
-        """Add the first few of some modules that are signs of an MPI."""
+        """Add those of the first _FEW modules in `names` that are signs of an MPI."""
         self._add(f"module {name}" for name in islice(names, _FEW) if _MODULES.search(name[:SIGN_LIMIT].lower()))
 
     def take_text(self, text: str) -> None:
@@ -162,7 +162,7 @@ def _of_text(text: str) -> Iterator[str]:
 
 
 def _of_variable(prefix: str, text: str) -> Iterator[str]:
-    """Yield the first variable with a prefix to which a script assigns a value, in sh or csh."""
+    """Yield the first variable that a script sets, in sh or csh, and whose name begins with `prefix`."""
     found = _VARIABLES[prefix].search(text)
     if found:
         yield f"variable {found.group()}"

@@ -62,7 +62,8 @@ class OptionTable:
         """Return the long option with this name or abbreviation; None if it is unknown.
 
         An abbreviation has the meaning that it has in the releases that accept it. If these releases mean different
-        options, the returned option has the name ""; None if only some of them take the next word as a value.
+        options, the returned option has the name "", unless only some of the options take the next word as a value:
+        then None is returned.
         """
         if exact := self._exact.get(name):
             return exact
@@ -83,7 +84,7 @@ class OptionTable:
         return Option(meant.pop() if len(meant) == 1 else "", max(takes for _, takes in found))
 
     def _meanings(self, names: list[str]) -> Iterator[Option]:
-        """Yield the only option with one of these names, for each release that has only one."""
+        """Yield one option for each release in which all of these names that exist mean the same option."""
         for options in self.by_release:
             meant = {options[name] for name in names if name in options}
             if len(meant) == 1:

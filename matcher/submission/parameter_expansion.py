@@ -10,7 +10,7 @@ _WILD = frozenset("*?[\\")
 
 
 def transform(value: str, operator: str, operand: str) -> str | None:
-    """Return a value after applying an operator (`%`, `##`, `/`, `^^`, `:`, ...); None if this is not supported."""
+    """Return a value after applying an operator (`%`, `##`, `/`, `^^`, `:`, ...); None for unsupported expansions."""
     match operator:
         case "%" | "%%" | "#" | "##":
             return _trim(value, operator, operand)

@@ -169,9 +169,9 @@ def _size(
     """Return (nodes, tasks, tasks per node); a number that is not certain is None.
 
     If Slurm's options do not set the number of tasks, the launcher's number counts. Slurm never allocates more nodes
-    than tasks. Without either number, it allocates one node and one task (`is_one_node`), but this is no longer certain
-    if a launcher starts more tasks. `on_nodes` is Slurm's own list of the tasks on each node of a running job
-    (`2(x3),1`).
+    than tasks. If options set neither the nodes nor the tasks, Slurm allocates one node and one task (`is_one_node`),
+    but this is not certain if a launcher starts more tasks. `on_nodes` is Slurm's own list of the tasks on each node of
+    a running job (`2(x3),1`).
     """
     on_each_node = equal_on_nodes(on_nodes)
     nodes = node_count(options.get("nodes", ""))

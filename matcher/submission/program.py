@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the job's program among the commands that its script starts.
 
-Commands are ranked. Commands run by a launcher rank first, work ranks before its preparation and evaluation, and
-utilities rank last. Among launched commands of equal rank, the one with the most tasks is chosen; otherwise, the first
-command is chosen. A command whose program cannot be read from the script is also ranked. If such a command ranks first,
-the job's program is unknown.
+Commands are ranked. Commands run by a launcher rank first, commands that do the job's work rank before those that
+prepare or evaluate it, and utilities rank last. Among launched commands of equal rank, the one with the most tasks is
+chosen; otherwise, the first command is chosen. A command whose program cannot be read from the script is also ranked.
+If such a command ranks first, the job's program is unknown.
 """
 
 from __future__ import annotations

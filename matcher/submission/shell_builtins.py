@@ -75,7 +75,7 @@ def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequenc
 
 @contextlib.contextmanager
 def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None]:
-    """Set `$1`, `$@` and similar variables to a function's arguments while its body is read, then restore them."""
+    """Set `$1`, `$@` and similar variables to a function's arguments until the function's body has been read."""
     outer = _take_arguments(variables)
     variables.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
     give_arguments(variables, arguments)

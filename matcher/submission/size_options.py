@@ -15,7 +15,7 @@ def positive(text: str) -> int | None:
 
 
 def equal_on_nodes(text: str) -> int | None:
-    """Return the number if it is the same on every node, such as 8 for `8(x4)`; None for `8(x3),4` and other texts.
+    """Return the number per node if all nodes have the same, such as 8 for `8(x4)`; None for `8(x3),4` and other texts.
 
     The text is the value of SLURM_JOB_CPUS_PER_NODE or a similar variable.
     """
@@ -29,8 +29,9 @@ def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: 
     None means that the memory is unknown or differs between nodes.
 
     The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU and SLURM_JOB_CPUS_PER_NODE. If Slurm
-    limits the memory, it sets one of the first three variables. Others of the three may have been inherited from an
-    outer job, so the smaller limit counts. If there is a limit per GPU, the memory is unknown.
+    limits the memory, it sets one of the first three variables. The other two may have been inherited from an outer
+    job; if both of the first two are set, the smaller limit therefore counts. If there is a limit per GPU, the memory
+    is unknown.
     """
     if not processors or per_gpu:
         return None

@@ -4,9 +4,9 @@
 A sketch is a text of SIZE letters, made from the script's sequences of three words. Each letter comes from one random
 order (shuffle) of all possible sequences. The script's first sequence in this order is hashed to one of 64 letters
 (min-wise hashing: Broder 1997; with a few bits: Li and König 2010). If J is the share of common sequences among all
-sequences of two scripts, their letters at the same position are equal with probability J + (1 - J) / 64, which the
-comparer `hamming` estimates. The estimate's standard error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments, directives,
-digits and most punctuation are ignored, so that scripts that differ only in parameters have equal sketches.
+sequences of two scripts, their letters at the same position are equal with probability J + (1 - J) / 64. The comparer
+`hamming` estimates this probability. The estimate's standard error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments,
+directives, digits and most punctuation are ignored, so that scripts that differ only in parameters have equal sketches.
 """
 
 from __future__ import annotations

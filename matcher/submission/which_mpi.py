@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MPI family that a job uses, and its release if known, deduced from the signs in the job's metadata.
 
-A family remains if all strong signs fit it; weaker signs count if there are no strong ones, or if several families
-remain. If no family fits all signs that count, the MPI is unknown, and each of these signs speaks against the families
-that it does not fit.
+A family remains a candidate if all strong signs fit it. Weaker signs count only if there are no strong ones, or if
+several candidates remain. If no family fits all signs that count, the MPI is unknown, and each of these signs speaks
+against the families that it does not fit.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class MPI:
     """The MPI of a job.
 
     `family` is the name of an MPI family, and `release` its release, such as "5.0.3" or "4.1"; "" means unknown.
-    `evidence` are the signs from which they are deduced. `doubt` is the reason why the family or its release is
-    uncertain, "" if both are certain as far as they are known.
+    `evidence` are the signs from which family and release are deduced. `doubt` is the reason why the family or its
+    release is uncertain, "" if both are certain as far as they are known.
     """
 
     family: str = ""
@@ -109,8 +109,8 @@ def _speaks_against(name: str, deciding: list[Sign]) -> str:
 def _release(known: list[Sign]) -> str:
     """Return Open MPI's release that modules or packages name; "" if they name none, or several.
 
-    It is "" too if the job starts Open MPI from a directory, or adds one to PATH, whose name does not contain the same
-    release. The values of variables in such names are unknown; modules often set them.
+    The result is also "" if the name of a directory from which the job starts Open MPI, or which it adds to PATH, does
+    not contain the same release. The values of variables in such names are unknown; modules often set them.
     """
     named: set[str] = set()
     elsewhere: set[str] = set()

@@ -24,8 +24,8 @@ def story_of(config: Config, job: str, cluster: str | None) -> Story:
     """Return the daemon's explanation of a job.
 
     The explanation comes from the first matcher that made a decision about the job or, if no matcher did, from the
-    first one that received a report of the job. Otherwise, the story is empty. Raises MatcherError if every matcher
-    refuses, DaemonUnreachableError if no matcher answers.
+    first one that received a report of the job. If no matcher knows the job, the story is empty. Raises MatcherError if
+    every matcher refuses, DaemonUnreachableError if no matcher answers.
     """
     return _story(config, explain_request(job, cluster), "the matcher cannot explain the job")
 

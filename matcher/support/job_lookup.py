@@ -174,7 +174,7 @@ def of_script(database: SupportDatabase, config: Config, question: Question) -> 
 
 
 def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
-    """Return the job with its program's identity, from the program's file, or from a report of an earlier job."""
+    """Return the job with its program's identity, read from the program's file or from a report of an earlier job."""
     job = parse(question.submission, user=question.user, submit_time=question.at)
     found = Identifier().identified(job, time.monotonic() + READING_S)
     if identity_in(found) != UNKNOWN or not program_file(job):

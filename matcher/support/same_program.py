@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Description of how similar the programs of a job and a record are, based on their files."""
+"""Description of how similar the programs of a job and a record are, based on fingerprints of the programs' files."""
 
 from __future__ import annotations
 

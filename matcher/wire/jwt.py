@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contents of the tokens of Slurm's auth/slurm, which are JSON web tokens (RFC 7519, section 7.2).
 
-Nothing here checks a signature: Slurm's daemons do, see `sack.py`. A token that they have accepted was made by them, so
-any other form than theirs is refused.
+Nothing here checks a signature: Slurm's daemons do, see `sack.py`. The daemons accept only tokens that they made
+themselves, so a token in any form that they do not write is refused.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def read_claims(token: bytes) -> Claims:
 def signed_digest(token: bytes) -> bytes:
     """Return the digest of the part of a token that its signature protects.
 
-    Anyone can spell the signature itself in several ways that decode to the same bytes, for example with other unused
-    bits in its last character.
+    The digest does not cover the signature, because anyone can spell a signature in several ways that decode to the
+    same bytes, for example with other unused bits in its last character.
     """
     return hashlib.sha256(token.rpartition(b".")[0]).digest()[:DIGEST_BYTES]
 

@@ -49,7 +49,7 @@ class Sack:
     def trusted_uids(self) -> set[int]:
         """Return the uids of root and of the owners of this host's SACK sockets and of their directories.
 
-        These are SlurmUser and SlurmdUser, if their daemons run on this host.
+        The owners are SlurmUser and SlurmdUser, if their daemons run on this host.
         """
         owners = {0}
         for path in self._paths:

@@ -21,7 +21,7 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected gain of a new record, which is the median gain of `records` active records, or an assumed gain.
+    """Expected gain of a new record: the median gain of `records` active records, or ASSUMED_GAIN if there are none.
 
     `in_production` is how many of these records have a gain that was measured in production, with held-out jobs.
     """
