@@ -354,7 +354,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """Describe in one line the first problem in a file of type `model`, with a suggestion for a misspelled key."""
-    problems = error.errors()  # first an unknown key, which may be a misspelling of a missing one
+    problems = error.errors()  # an unknown key is reported first: it may be a misspelled required key
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, beside = _place(problem["loc"], model)
     where = ".".join(place)

@@ -141,8 +141,8 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
     if (ours >= 0) {
         close(ours); // a child that is still sending gets an error and ends
     }
-    // The child gets a signal only now, if its reply was late or it has not ended: if SIGCHLD is ignored, the id of a
-    // child that has ended may already belong to another process.
+    // Kill the child only if its reply was late or it has not ended. If SIGCHLD is ignored, the kernel reaps a child
+    // that ends, and the child's id may already belong to another process.
     if (child > 0) {
         end_in_time(child, result == CLIENT_LATE);
     }

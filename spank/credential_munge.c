@@ -28,7 +28,8 @@ struct library {
     int (*decode)(const char *credential, struct context *context, void **bytes, int *size, uid_t *uid, gid_t *gid);
 };
 
-// Set `function`, a pointer to a pointer to a function (POSIX allows the conversion from void *).
+// Store the address of the function `name` in the function pointer to which `function` points (POSIX allows the
+// conversion from void *). Returns false if the library has no such function.
 static bool find(void *handle, const char *name, void *function)
 {
     void *symbol = dlsym(handle, name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity of a program, which does not depend on its name, read from its file.
+// The identity of a program: facts read from the program's file that do not depend on the file's name.
 #ifndef REPRISE_IDENTITY_H
 #define REPRISE_IDENTITY_H
 

@@ -196,7 +196,7 @@ class Asked:
         return score, all(parts[number][0] == 1.0 for number in self._layout.preferred)
 
     def waterfall(self, match: Match) -> Waterfall:
-        """Return the data needed to explain a match later, whose size does not depend on the number of records."""
+        """Return the data for a later explanation of a match; the data do not grow with the number of records."""
         row = self._rows[match.record.id]
         weights = self._served.snapshot.weights
         return Waterfall(self._layout, weights, self._values, self._comparison.of(row), match, self._zone)

@@ -351,10 +351,10 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """Return each row's rank, which is 0 if the row misses the threshold, and positive otherwise.
+        """Return each row's rank: 0 if the row misses the threshold or no features are preferred, otherwise positive.
 
         A row ranks higher if its value of a preferred feature equals the job's value. Each preferred feature counts
-        more than all later features together. Without preferred features, all ranks are 0.
+        more than all later features together.
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)
@@ -375,8 +375,8 @@ class Comparison:
     def _narrowed(self, k: int, bound: float, rows: Indices | None) -> Leading:
         """Return the leading rows, as `kernel.leading` does, after adding the parts in `_stages` one by one.
 
-        Only `rows` are considered, if given. Before each part is added, the rows that cannot be among the leading ones,
-        given the lower bounds of some promising rows, are dropped.
+        Only `rows` are considered, if given. Before each part is added, each row is dropped that cannot be among the
+        leading ones, judged by the lower bounds of some promising rows' totals.
         """
 
         def floor(least: Reals) -> float:

@@ -25,7 +25,7 @@ def story_of(config: Config, job: str, cluster: str | None) -> Story:
 
     The explanation comes from the first matcher that made a decision about the job or, if no matcher did, from the
     first one that received a report of the job. If no matcher knows the job, the story is empty. Raises MatcherError if
-    every matcher refuses, DaemonUnreachableError if no matcher answers.
+    a matcher refuses and no other one knows the job, DaemonUnreachableError if no matcher answers.
     """
     return _story(config, explain_request(job, cluster), "the matcher cannot explain the job")
 
@@ -65,7 +65,7 @@ def _replies(config: Config, request: Mapping[str, Any]) -> Iterator[tuple[Endpo
 
 
 def _story(config: Config, request: Mapping[str, Any], without: str) -> Story:
-    """Return the first story with a decision; `without` begins the error message if every matcher refuses."""
+    """Return the first story with a decision, or else any story; `without` begins the messages about refusals."""
     told: list[Story] = []
     refused: list[str] = []
     for endpoint, reply in _replies(config, request):

@@ -55,7 +55,7 @@ def _hide(one: Explained) -> Explained:
     rows = decision.alternatives
     linked = sum(row["score"] is not None for row in rows)
     if rows and linked < NEAREST and all(_is_open(row["scope"], row, names) for row in rows):
-        return one  # with fewer than NEAREST rows, these are all records, and none is another user's
+        return one  # with fewer than NEAREST rows, no other records exist, and none is another user's
     changes: dict[str, Any] = {}
     compared = compared_with(decision)
     if not (compared and compared["used"] and _is_open(compared["scope"], compared, names)):

@@ -38,7 +38,7 @@ WORDS = (
     "application",
     "account",
     "partition",
-)  # filters by values that are hidden in other users' jobs; if such jobs were found, the list would reveal their values
+)  # filters by values that are hidden in other users' jobs; if a filter found such a job, it would reveal the value
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

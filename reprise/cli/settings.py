@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, defaults and meanings of a file's settings, for its manual page and docs/reference/configuration.md.
 
-`python -m reprise.cli.settings` prints the text of that page.
+`python -m reprise.cli.settings` prints the text of docs/reference/configuration.md.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Table:
 
 
 def tables(model: type[BaseModel], above: Sequence[str] = ()) -> Iterator[Table]:
-    """Yield a table, and then the tables in it."""
+    """Yield the table that `model` defines, whose path is `above`, and then the tables in it."""
     schema = model.model_json_schema()
     settings, inner = [], []
     for name, field in model.model_fields.items():

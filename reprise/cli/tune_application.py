@@ -229,8 +229,8 @@ def _asked(script: Path, given: dict[str, Any]) -> Asked:
 def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tuple[Profile, int]:
     """Read the profile from a file, or run the application to make it; return the profile and the number of runs.
 
-    If the application reads large files, it is run again with these files dropped from the page cache, as if it ran on
-    another node. With `warm`, the files stay in the cache.
+    If the application reads large files, it is run again after these files have been dropped from the page cache, so
+    that it reads them as on a node that has not read them before. With `warm`, the files stay in the cache.
     """
     from reprise.tuner.application.choice import cold
     from reprise.tuner.errors import TunerError

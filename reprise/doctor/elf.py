@@ -8,8 +8,8 @@ from pathlib import Path
 
 _DYNAMIC_SYMBOLS = 11  # SHT_DYNSYM
 _NO_BITS = 8  # SHT_NOBITS: section that consists of zeros and is not stored in the file
-_SECTION = "IIQQQQIIQQ"  # header: name, type, flags, address, offset, size, link, info, alignment, entry size
-_SYMBOL = "IBBHQQ"  # entry: name, info, other, section, value, size
+_SECTION = "IIQQQQIIQQ"  # section header: name, type, flags, address, offset, size, link, info, alignment, entry size
+_SYMBOL = "IBBHQQ"  # symbol table's entry: name, info, other, section, value, size
 _MACHINES = {
     3: "x86",
     21: "ppc64",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that Slurm loads Reprise's plugin.
 
-Since Slurm 22.05, `plugin_version` of a SPANK plugin must have the release of the running Slurm, without its last
-number (`_verify_syms` in Slurm's src/common/plugin.c). Slurm searches its plugin directories for a plugin with a
-relative name, and passes over files that it cannot load.
+Since Slurm 22.05, the symbol `plugin_version` of a SPANK plugin must contain the first two numbers of the running
+Slurm's release (`_verify_syms` in Slurm's src/common/plugin.c). Slurm searches its plugin directories for a plugin with
+a relative name, and passes over files that it cannot load.
 """
 
 from __future__ import annotations

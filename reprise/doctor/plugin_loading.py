@@ -57,8 +57,8 @@ def load(path: Path, run: Run = run_here) -> Fault | None:
 def judge(found: dict[str, object], *, has_library: bool) -> Fault | None:
     """Return why Slurm could not use a plugin, from what `dlopen_child` found; None if it could.
 
-    If Slurm's library is absent (`has_library` is False), Slurm's programs contain its functions, so a plugin that
-    needs one of these functions is not checked further.
+    If Slurm's library is absent (`has_library` is False), Slurm's programs contain the library's functions, so a plugin
+    that needs one of these functions is not checked further.
     """
     for message, is_lazy in ((str(found.get("error") or ""), False), (str(found.get("unresolved") or ""), True)):
         undefined = _UNDEFINED.search(message)

@@ -175,7 +175,7 @@ def openmpi(run: Run, config: Config) -> Finding:
 
 
 def artifacts(directory: Path, nodes: int, mountinfo: str) -> Iterator[Finding]:
-    """Check that all users can read artifacts on this host, and that their directory may be shared by all nodes.
+    """Check that all users can read artifacts on this host, and that the nodes seem to share the artifacts' directory.
 
     A directory under a path or on a file system that is usually local to a node gives a warning.
     """

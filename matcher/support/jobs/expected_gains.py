@@ -82,7 +82,7 @@ class Gains:
 
 
 def read(database: SupportDatabase, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
-    """Return active records' gains and the number of campaigns without a record, for one component or for all (None).
+    """Return active records' gains and counts of campaigns without a record, for one component or for all (None).
 
     `production` is the result of `in_production`, if already computed. Because a gain in a benchmark is not a gain of
     jobs, a record with a benchmark gain counts only if its gain in production is known.
