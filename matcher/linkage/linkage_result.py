@@ -17,8 +17,8 @@ PRIOR = "any two jobs"
 class LinkableRecord:
     """Tuned job that a new job may be linked to.
 
-    `created_at` is in Unix seconds. `gain` is 1 - tuned/default, where `tuned` and `default` are the values of the
-    tuning objective with the tuned and the default settings.
+    `created_at` is in Unix seconds. `gain` is 1 - tuned/default, the fraction that tuning saves of the default run time
+    (or of another quantity that tuning reduced).
 
     `label`: a category that the caller assigns to the record (see `Asked.nearest_similar`). There should be few
     different labels. `more`: additional data from the caller, consisting of simple values and tuples.
