@@ -14,8 +14,8 @@ struct claims {
     size_t payload_size;
 };
 
-// Read the claims of a token. Returns 0, or -1 if Slurm's daemons do not make such tokens for other processes, or if
-// memory is short.
+// Read the claims of a token. Returns 0, or -1 if the token is not of the form that Slurm's daemons make for other
+// processes, or if memory is short.
 int jwt_read(const char *token, struct claims *claims);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoints of the matcher, in the order in which they are tried, and the user and the credentials that prove its
-// identity over TCP.
+// The matcher's endpoints, in the order in which the plugin tries them, and the matcher's user and credentials, which
+// prove its identity over TCP.
 #ifndef REPRISE_MATCHER_H
 #define REPRISE_MATCHER_H
 

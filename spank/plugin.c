@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points that Slurm calls, and the only code that logs. They always return 0, so that no job is harmed.
+// The entry points that Slurm calls. They always return 0, so that no job is harmed. Only the code in this file logs.
 //
 // License: this code is Apache-2.0. It includes Slurm's headers and is loaded into Slurm's programs, which are
 // GPL-2.0-or-later (with an exception for OpenSSL only, see Debian's slurm-wlm copyright file). Apache-2.0 is

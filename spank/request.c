@@ -11,7 +11,8 @@
 // Prefixes of the environment variables that describe a submission.
 static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
 // Prefixes of environment variables that are never sent. SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables
-// to a job: this plugin's variable contains the carried decision, and those of other plugins may contain secrets.
+// to a job: this plugin's variable contains the decision that the job carries, and those of other plugins may contain
+// secrets.
 static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
 static bool begins_with_one_of(const char *entry, const char *const *prefixes)

@@ -11,7 +11,7 @@ struct sbatch_words {
     const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
 };
 
-// Function that returns whether `word` names a batch script, and the context for its first argument. `directory` is the
+// `is_script` returns whether `word` names a batch script; its first argument is `context`, and `directory` is the
 // value of --chdir, or NULL.
 struct script_lookup {
     bool (*is_script)(const void *context, const char *word, const char *directory);

@@ -260,8 +260,8 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
         result = ask_decision(&settings->matcher, deadline, &question, &decision);
         words->remark = result == CLIENT_NO_CREDENTIAL ? result_words(result) : NULL;
     }
-    // Jobs of sbatch carry any answer, because a batch step that finds none asks again. Other jobs need an answer only
-    // if it has settings to apply.
+    // A job of sbatch carries every decision, because its batch step asks again if it finds none. Other jobs need a
+    // decision only if it has settings to apply.
     if (decision.verdict == VERDICT_APPLY || strcmp(command, "sbatch") == 0) {
         text = decision_to_carried(&decision);
     }

@@ -83,9 +83,9 @@ def choose(
     """Return the choice of worthwhile components that this application's jobs can use.
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
-    come before those that affect any computation, the largest share first. The points begin with the first preset or
-    value of each component, followed by the second of each, and so on. If all values of a component came first, a
-    component with many values could use up all runs.
+    come before those that affect any computation; within each group, those that affect the largest share of the run
+    time come first. The points begin with the first preset or value of each component, followed by the second of each,
+    and so on. If all values of a component came first, a component with many values could use up all runs.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []

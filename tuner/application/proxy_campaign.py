@@ -31,7 +31,7 @@ RUN = "run"
 def make(
     asked: Asked, config: Config, executor: Executor, directory: Path, timeout_s: float, warn: Callable[[str], None]
 ) -> Path:
-    """Record the application once, in a new `directory` below that of `[tuner] work`, and return its replay's script.
+    """Record the application once, in a new `directory` below `[tuner] work`, and return the script that replays it.
 
     If there is a trace of the application, it is used, and the application does not run; `warn` receives a line for
     everything that the trace lacks.

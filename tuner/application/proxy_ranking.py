@@ -93,9 +93,10 @@ class Ranked:
         return cls(to_try(trials, default, count), times(trials, default))
 
     def agreement(self, trials: Sequence[Trial], default: Parametrization) -> Agreement | None:
-        """Compare the proxy's choice with that of the application's `trials`, whose default is `default`.
+        """Return whether the settings that are best on the proxy are good for the application.
 
-        Return None if the proxy and the application ran fewer than two settings in common.
+        `trials` are the application's trials, and `default` is the default in these trials. Return None if the
+        proxy and the application ran fewer than two settings in common.
         """
         both = self._both(trials, default)
         return agreement(*both) if both else None

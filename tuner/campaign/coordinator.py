@@ -156,7 +156,7 @@ class Coordinator:
         )
 
     def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult | Later], before: int) -> None:
-        """Report the first problem of a round that is not yet solved."""
+        """Report the first problem that is not yet solved in a round."""
         open_ones = [problem for problem in together if problem.key not in results]
         if open_ones:
             first, index = open_ones[0], before + len(results)

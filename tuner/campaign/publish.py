@@ -41,8 +41,8 @@ def finish(
     A publication becomes a record only if the lower bound of its gain is above 0 and it has settings for jobs.
 
     `earlier` are the records whose settings the publications include. Raise TunerError without any change if another
-    campaign has published a record in the meantime, since the new record would replace that record without including
-    its settings. This is not checked if `earlier` is None.
+    campaign has published a record since they were read, because the new record would replace that record without
+    including its settings. This is not checked if `earlier` is None.
     """
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
     if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):

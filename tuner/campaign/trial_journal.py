@@ -36,7 +36,7 @@ class Journal:
         return [trial for trial in self._rows.values() if problem in (None, trial.problem)]
 
     def check(self, problems: Sequence[Problem]) -> None:
-        """Raise TunerError if a trial of the campaign is not a point of one of these problems."""
+        """Raise TunerError if a trial has none of these problems, or is neither at a grid point nor at the default."""
         known = {one.key: one for one in problems}
         for row in self._rows.values():
             if row.problem not in known or not _is_point(known[row.problem], row.parametrization):

@@ -30,7 +30,7 @@ NOT_REACHED = "not reached: the run ended before this trial"
 
 
 class Trials:
-    """Trials of a campaign that are in progress, with each attempt in a separate directory below `directory`.
+    """A campaign's trials that are in progress; each attempt has a separate directory below `directory`.
 
     `rounds` maps each problem to its round (`Problem.round`), a group of problems that one run can evaluate together,
     or to "" if each of the problem's trials is a separate run.
@@ -258,7 +258,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Make `name`, the path of a trial's directory, a symbolic link to `directory`, which has the files of its run."""
+    """Make `name`, the path of a trial's directory, a symbolic link to `directory`, which has the run's files."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)

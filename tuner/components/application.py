@@ -209,7 +209,7 @@ class ApplicationComponent:
         )
 
     def _chosen_library(self, environment: Mapping[str, str]) -> list[str]:
-        """Return a list with the library that a parameter chooses; empty if none, or if the activation loads it."""
+        """Return the library that a parameter chooses, in a list; empty without one, or if the activation loads it."""
         name = environment.get(PRELOAD_VARIABLE)
         if not name or name == self.description.activation.library:
             return []

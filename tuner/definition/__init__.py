@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An admin's definition of a campaign, with its checks: file, component, hours and directory."""
+"""Campaign files, in which an admin defines campaigns, with their components, hours, directories and checks."""

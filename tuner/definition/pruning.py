@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits on the run time of trials, without their time in the queue, to save node time.
+"""Limits on the run time of trials (not on their time in the queue), which save node time.
 
 A trial that reaches its limit is pruned: its value is the limit, a lower bound (censored), never a measurement.
 """

@@ -223,7 +223,10 @@ class AllocationExecutor:
         return TrialResult(kind, output, job_id, f"the allocation, job {job_id}, ended before the trial ({state})")
 
     def _standing(self, plan: TrialPlan) -> Holder | None:
-        """Return the holder if it runs; submit one if necessary. Raise TunerError if it ended before it started."""
+        """Return the holder if it runs, or None if it waits in the queue; submit a holder if there is none.
+
+        Raise TunerError if the holder ended before it started.
+        """
         nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
         if not self._holder:
             self._asking = True

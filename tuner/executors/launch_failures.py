@@ -20,7 +20,8 @@ USE_MPIRUN, USE_SRUN = CHOOSE.format("mpirun", "mpirun"), CHOOSE.format("srun", 
 class LaunchFailure:
     """Failure of a launcher: a pattern for the line that shows the cause, and advice on the remedy.
 
-    "{plugin}" as the advice means that of `plugin_advice`, for the plugin that the pattern's first group matches.
+    If `advice` is "{plugin}", the advice comes from `plugin_advice`, for the plugin that the pattern's first group
+    matches.
     """
 
     pattern: re.Pattern[str]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concepts that all parts of the tuner share: components, search spaces, artifacts, the trials' rows, statistics."""
+"""Concepts that all parts of the tuner share: components, search spaces, artifacts, rows of trials, statistics."""

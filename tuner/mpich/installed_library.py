@@ -26,7 +26,7 @@ Tree: TypeAlias = dict[str, Any]
 
 TABLE = re.compile(rb'\{\s*"collective=[^\0]*\}(?=\s*\0)')
 NAME = re.compile(rb"algorithm=(MPIR_[A-Za-z0-9_]+)\0")
-OWN_ALGORITHM = '"algorithm=MPIR_'  # only the table of collectives has it; tables of devices name their own algorithms
+OWN_ALGORITHM = '"algorithm=MPIR_'  # not in the tables of devices, which have algorithms of their own
 RELEASE = re.compile(r"MPICH Version:\s*(\S+)")
 RELEASE_TIMEOUT_S = 30.0
 # MPI_Get_library_version may be called before MPI_Init. A process of its own loads the library, since the library may

@@ -206,7 +206,10 @@ class MpichComponent:
         return {"mpi": "MPICH", "mpich": [self.library.version]}
 
     def _of(self, layout: Layout) -> list[Cell]:
-        """Return a layout's cells: one for each collective and size, one for a collective whose size does not count."""
+        """Return a layout's cells: one for each collective and size.
+
+        A collective for which selection files distinguish no sizes has only one cell.
+        """
         several = len(self.settings.layouts) > 1
         default: Parametrization = {"algorithm": BUILT_IN}
         found: list[Cell] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a campaign that tunes MPICH's collectives: those of Open MPI's, without the parameters of its rules."""
+"""Settings of a campaign that tunes MPICH's collectives: as for Open MPI, without its rules' parameters."""
 
 from __future__ import annotations
 

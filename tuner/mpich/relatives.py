@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables of MPICH's relatives (Intel MPI, Cray MPICH, MVAPICH) for rules of one collective.
 
-The table relatives.toml has the variables, their releases and where they are documented. None of it was run with these
-libraries, and no campaign uses it yet.
+The table relatives.toml has the variables, their releases and where they are documented. No value was shown to take
+effect in these libraries, and no campaign uses the variables yet.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from reprise.tuner.mpich.selection_file import INT_MAX, Rule
 class Relative:
     """A library of MPICH's family; see relatives.toml.
 
-    `name` is the family's name in decisions. `variables` maps each variable to its algorithms. `numbered`: values are
-    the algorithms' numbers, from 1; otherwise their names. `values` is "ranges" or "one".
+    `name` is the family's name in decisions. `variables` maps each variable to its algorithms. `numbered`: the
+    variables take the algorithms' numbers, from 1; otherwise their names. `values` is "ranges" if a variable takes an
+    algorithm for each range of message sizes, and "one" if it takes one algorithm for all sizes.
     """
 
     name: str

@@ -33,7 +33,7 @@ SMALL_RANKS = 2  # size of the smaller communicator that the file must not affec
 FOREIGN = {True: "MPIR_Bcast_intra_binomial", False: "MPIR_Barrier_intra_dissemination"}
 STEP = 4  # bytes of an element of a reduction; all probed sizes are multiples of it
 MPI_SUCCESS = 0
-ATTEMPTS = 3  # maximum launches: when a program is ended, its last lines may be lost
+ATTEMPTS = 3  # maximum launches for a call that must fail; the output of a program that MPICH ends may be lost
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class NcclComponent:
         )
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        """Return the time of a problem. Raise ObjectiveError unless the output has it, with right results."""
+        """Return the time of a problem. Raise ObjectiveError if the output lacks the time or reports wrong results."""
         cell = self._cells[problem]
         return nccl_tests.time_in(output.stdout, cell.size, cell.layout.tasks)
 

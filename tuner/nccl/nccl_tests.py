@@ -46,7 +46,7 @@ def arguments(size: int, iterations: int, warmup: int) -> list[str]:
 def time_in(stdout: str, size: int, ranks: int) -> Sample:
     """Return the time of a call in seconds: the slower of the out-of-place and the in-place call.
 
-    Raise ObjectiveError unless the output is of `ranks` ranks and has one line for the size, with right results.
+    Raise ObjectiveError unless the output is of `ranks` ranks and has one line for the size, without wrong results.
     """
     found = sum(bool(_RANK.match(line)) for line in stdout.splitlines())
     if found != ranks:
@@ -72,7 +72,8 @@ def time_in(stdout: str, size: int, ranks: int) -> Sample:
 def _row(columns: Sequence[str], words: Sequence[str], line: str) -> dict[str, list[str]]:
     """Return the words of a line by the names of their columns; some names occur twice.
 
-    Raise ObjectiveError if their numbers differ, or if the release of nccl-tests does not count wrong results.
+    Raise ObjectiveError if there are more or fewer words than columns, or if the release of nccl-tests does not count
+    wrong results.
     """
     if len(columns) != len(words) or WRONG not in columns:
         raise ObjectiveError(f"nccl-tests prints an unknown table ({line.strip()}): use release 2.13 or later")

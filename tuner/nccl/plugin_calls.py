@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ALGORITHMS, PROTOCOLS = 7, 3
-COST, CHOSEN, IGNORED = 5.0, 0.0, -1.0  # costs of a combination: any, the best, and one that NCCL cannot use
+# Costs of a usable combination, of the combination that the plugin chose, and of one that NCCL cannot use.
+COST, CHOSEN, IGNORED = 5.0, 0.0, -1.0
 VERSIONS = (6, 5, 4)
 
 _INIT = {
@@ -54,7 +55,7 @@ class _Plugin(ctypes.Structure):
 
 
 def answers(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plugin's version, and its answer to each call: (algorithm, protocol, channels), by number.
+    """Return the plugin's version, and its answer to each call as the numbers (algorithm, protocol, channels).
 
     Algorithm and protocol are -1 if the plugin chose none. Raise ValueError if the library is no such plugin, and
     OSError if it cannot be loaded.
@@ -83,7 +84,7 @@ def _table(library: ctypes.CDLL) -> tuple[int, _Plugin]:
 def _context(plugin: _Plugin, version: int, ranks: int, nodes: int) -> ctypes.c_void_p:
     context = ctypes.c_void_p()
     init = _INIT[min(version, 5)](plugin.init)
-    # The plugin gets neither a function for its log nor a table of NCCL's constants, which it may change.
+    # The plugin gets no function for its log, and no table of NCCL's constants, which a plugin could change.
     result = (
         init(ranks, nodes, None, ctypes.byref(context))
         if version == 4

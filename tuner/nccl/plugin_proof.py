@@ -47,7 +47,7 @@ def name_of(library: Path) -> str:
 
 
 def examine(library: Path) -> TunerPlugin:
-    """Return the plugin if jobs may use it, which is found out by calling it. Raise TunerError if not.
+    """Call a tuner plugin, and return it if jobs may use it. Raise TunerError if not.
 
     It must survive a call, follow a sample file, and leave everything to NCCL that the file does not mention.
     """
@@ -69,8 +69,8 @@ def examine(library: Path) -> TunerPlugin:
 def prove(plugin: TunerPlugin, text: str) -> int:
     """Check that the plugin decides by a file exactly as Reprise does; return the number of calls compared.
 
-    The calls are at and around the borders of each line, with its combination usable and not. Raise TunerError if one
-    decision differs.
+    The calls are at and around the borders of each line, both with the line's combination usable and with it not
+    usable. Raise TunerError if one decision differs.
     """
     lines = read(text.encode())
     asked = [(call, ignored) for line in lines for call in _around(line) for ignored in ((), _combination(line))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check of tuner files, whose mistakes the plugins do not report: they guess, or pass over the line."""
+"""Check of tuner files; the plugins report no mistakes in a line, but guess its meaning or skip it."""
 
 from __future__ import annotations
 

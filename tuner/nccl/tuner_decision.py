@@ -59,8 +59,9 @@ def matches(line: Line, call: Call) -> bool:
 def decide(lines: Sequence[Line], call: Call, ignored: Collection[Combination] = ()) -> Line | None:
     """Return the line that decides a call; None if no line does, so that NCCL chooses.
 
-    `ignored`: combinations that NCCL cannot use for the call, because it has none for the collective, lacks the
-    hardware, or because the user excluded them by NCCL_ALGO or NCCL_PROTO. A plugin passes over their lines.
+    `ignored`: combinations that NCCL cannot use for the call, because NCCL does not have them for the collective,
+    because the hardware does not support them, or because the user excluded them by NCCL_ALGO or NCCL_PROTO. A plugin
+    skips the lines with these combinations.
     """
     return next((one for one in lines if matches(one, call) and (one.algorithm, one.protocol) not in ignored), None)
 

@@ -19,8 +19,8 @@ PROTOCOLS = ("ll", "ll128", "simple")
 UNKNOWN_COLLECTIVE, UNKNOWN_ALGORITHM, UNKNOWN_PROTOCOL = "allreduce", "ring", "simple"
 
 ANY = -1  # matches every number of nodes, ranks and operations, and both kinds of buffers
-KEPT = -1  # number of channels that leaves the number with which the plugin began: 1 in NCCL's plugin, 0 in RCCL's
-BY_NCCL = 0  # number of channels with which NCCL chooses the number itself
+KEPT = -1  # in place of a number of channels: keep the plugin's initial number, 1 in NCCL's plugin and 0 in RCCL's
+BY_NCCL = 0  # in place of a number of channels: NCCL chooses the number
 LARGEST = 2**63 - 1  # bytes; larger than any message
 LINE_BYTES = 255  # the plugin in C reads a longer line as several lines
 FIELDS, ALL_FIELDS = 8, 10  # minimum number of fields of a line, and their number with both optional fields

@@ -32,8 +32,8 @@ def known_algorithms(component: str, series: str) -> Algorithms:
 def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
     """Return two flags: whether an algorithm uses a rule's segment size, and whether it uses a rule's fan-out.
 
-    Algorithms that 4.1 does not have are assumed to use both. If that is wrong, the search makes unnecessary runs but
-    misses no setting.
+    Algorithms that Open MPI 4.1 does not have are assumed to use both. If that is wrong, the search makes unnecessary
+    runs but misses no setting.
     """
     if _is_new(collective, algorithm):
         return True, True

@@ -318,7 +318,10 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """Return the cell with a problem that shares the benchmark run `run`, and a model of its collective."""
+        """Return the cell, with its problem in the round `run` and in the family of its collective.
+
+        The problems of a round share a run of the benchmark, and those of a family share a model.
+        """
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)

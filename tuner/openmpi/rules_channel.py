@@ -122,7 +122,7 @@ class RulesChannel:
         return self.environment({name: f"{{directory}}/{name}" for name in files})
 
     def in_proof(self, files: Iterable[str]) -> dict[str, str]:
-        """Return the environment variables for a proof, which writes the variants of the rules file itself."""
+        """Return the environment variables for a proof, which replaces `{rules}` by the path of a rules file."""
         return {**self.in_trial(files), VARIABLES[RULES_FILE][1]: "{rules}"}
 
     def safe(self, collective: str) -> Collection[int]:

@@ -11,7 +11,8 @@ The file has nested lists:
 From 5.0 on, "@" and an algorithm may follow the component han. In all releases, a row may end with segment lengths in
 brackets, which have no effect.
 
-To look up a call, Open MPI searches for a size that does not exceed that of the call, from the last entry to the first.
+To look up a call, Open MPI searches the entries from the last to the first for a size that does not exceed that of the
+call.
 """
 
 from __future__ import annotations
