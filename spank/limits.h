@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every limit of the plugin, with its unit, its reason, and the effect of exceeding it. The limits of the first block
-// are part of the protocol (docs/reference/protocol.md; a test compares them), those of the second are the plugin's.
+// are part of the protocol (docs/reference/protocol.md; a test compares them), those of the second concern only the
+// plugin.
 #ifndef REPRISE_LIMITS_H
 #define REPRISE_LIMITS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the programs of a step start although one of Reprise's libraries is loaded into them.
+// Lets programs built with AddressSanitizer start although one of Reprise's libraries is preloaded into them.
 #ifndef REPRISE_LOADING_H
 #define REPRISE_LOADING_H
 

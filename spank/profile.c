@@ -40,7 +40,7 @@ static bool is_there(const char *library)
 }
 
 // Write the path of the profile's directory. It is below the directory that the job was submitted from, which all nodes
-// of the job usually share. Each start of a job gets a separate directory.
+// of the job usually share. Each start of a job, such as after a requeue, gets a separate directory.
 static int make_path(char path[PATH_MAX], char *const *environment, const struct profiled_step *step)
 {
     const char *place = environment_value(environment, "SLURM_SUBMIT_DIR");

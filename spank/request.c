@@ -25,8 +25,8 @@ static bool begins_with_one_of(const char *entry, const char *const *prefixes)
     return false;
 }
 
-// In a batch job, Slurm sets SLURM_CLUSTER_NAME to the cluster's name in lower case, even if the user has set another
-// value (seen on 20.11, 22.05 and 24.11).
+// The name comes from SLURM_CLUSTER_NAME. In a batch job, Slurm sets this variable to the cluster's name in lower case,
+// even if the user has set another value (seen on 20.11, 22.05 and 24.11).
 void job_set_cluster(struct job *job, char *const *environment)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";

@@ -7,11 +7,11 @@
 
 #include "settings.h"
 
-// Messages for the user. Each is NULL or a line; the caller must free `warning` and `explanation`.
+// Messages for the user and for the log. Each is NULL or a line; the caller must free `warning` and `explanation`.
 struct submit_words {
     char *warning;
     char *explanation;
-    const char *remark; // for the log rather than the user, and not to be freed
+    const char *remark; // for the log; the others are for the user. Not to be freed.
 };
 
 // Connect to the daemon early, to save time later. Called at the start of sbatch or salloc, 0.25 ms before the options

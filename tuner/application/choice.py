@@ -116,9 +116,9 @@ def cold(profile: Profile) -> list[str]:
 
 
 def _proofs(ingredients: Sequence[Ingredient]) -> int:
-    """Return the maximum number of proof runs that a winner may need: one for each ingredient that must be proved.
+    """Return the maximum number of proof runs that a winner may need: one for each component that must be proved.
 
-    Ingredients that exclude each other are never in one winner.
+    Components that exclude each other are never in one winner.
     """
     proved = [one for one in ingredients if one.proved]
     groups = (group for count in range(1, len(proved) + 1) for group in combinations(proved, count))

@@ -162,7 +162,8 @@ def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool)
     """Estimate the maximum cost of the campaigns.
 
     If `replayed`, settings are tried first on a replay of the application. Unless there is a trace of the application,
-    one run records it. A run of the replay is assumed to take the minimum time that `proxy_campaign` sets.
+    the cost includes one run that records the application for the replay. A run of the replay is assumed to take the
+    minimum time that `proxy_campaign` sets.
     """
     recorded = replayed and asked.trace is None
     runs = recorded + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs
@@ -172,7 +173,7 @@ def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool)
 
 
 def _if_they_spread(runs: int) -> int:
-    """Return the maximum number of runs of the default, in addition to `runs`, if its run times differ too much."""
+    """Return the maximum number of additional runs of the default if its first `runs` times differ too much."""
     return (SETS - 1) * runs
 
 

@@ -39,9 +39,9 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 
 
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
-    """Return the range of a collective's calls, from its smallest size class to its largest message, at most LARGEST.
+    """Return the range of sizes of a collective's calls, from the smallest size class to the largest message.
 
-    Rules do not distinguish messages larger than LARGEST.
+    Both ends are at most LARGEST, because rules do not distinguish larger messages.
     """
     low = (min(one.bytes for one in found) + 1) // 2
     high = max(one.largest_bytes for one in found)

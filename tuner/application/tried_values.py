@@ -18,7 +18,7 @@ MOST_NAMES = 4
 def tried_space(description: Description, most: int = MOST) -> dict[str, list[Value]]:
     """Return the values to try in addition to the default, for each parameter that can be set in jobs.
 
-    `most` is the number of values of a numeric parameter.
+    `most` is the maximum number of values of a numeric parameter.
     """
     found = {
         one.key: _tried(one, most if one.scale != "category" else MOST_NAMES)

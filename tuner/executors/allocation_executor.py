@@ -109,7 +109,7 @@ class AllocationExecutor:
         return int(self._trial is not None and self._stage == "waiting")
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Cancel the jobs of an earlier coordinator. Return no keys, since those jobs' trials have ended."""
+        """Cancel the jobs of an earlier coordinator. Return no keys of trials, since these jobs' trials have ended."""
         slurm.clear(self._slurm, self._name, (), self._sleep)
         return ()
 

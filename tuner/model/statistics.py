@@ -39,9 +39,9 @@ def paired_gain(defaults: Sequence[float], tuned: Sequence[float]) -> Gain:
     """Estimate 1 - tuned/default with its bounds, from pairs whose runs follow each other in random order.
 
     With r_i = ln(tuned_i / default_i) and m their mean: gain = 1 - exp(m). Its bounds enclose two intervals of the r_i:
-    Student's, m -+ t(0.975, n - 1) s / sqrt(n), and, from `RANKED` pairs, that of Wilcoxon's signed ranks, which
-    assumes nothing about the noise. Anything that slows both runs of a pair equally cancels out. Raise ValueError
-    unless there are at least two pairs of positive values.
+    Student's interval, m -+ t(0.975, n - 1) s / sqrt(n), and, if there are at least `RANKED` pairs, the interval of
+    Wilcoxon's signed ranks, which does not assume normal noise. Anything that slows both runs of a pair equally cancels
+    out. Raise ValueError unless there are at least two pairs of positive values.
     """
     return _gain(*_logarithms(defaults, tuned))
 

@@ -29,8 +29,8 @@ NAME = re.compile(rb"algorithm=(MPIR_[A-Za-z0-9_]+)\0")
 OWN_ALGORITHM = '"algorithm=MPIR_'  # not in the tables of devices, which have algorithms of their own
 RELEASE = re.compile(r"MPICH Version:\s*(\S+)")
 RELEASE_TIMEOUT_S = 30.0
-# MPI_Get_library_version may be called before MPI_Init. A process of its own loads the library, since the library may
-# end the process or leave threads in it.
+# MPI_Get_library_version may be called before MPI_Init. The library is loaded in a separate process, since it may end
+# that process or leave threads in it.
 ASK_RELEASE = """
 import ctypes, sys
 text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
@@ -49,7 +49,7 @@ class MpichLibrary:
     names: frozenset[str]
 
     def algorithms(self, collective: str) -> list[str]:
-        """Return the algorithms of a collective that both this library and the catalogue have."""
+        """Return the algorithms that both this library and the catalogue have for a collective."""
         known = CATALOGUE[collective].algorithms if f"collective={collective}" in self.table else {}
         return [name for name in known if full_name(collective, name) in self.names]
 

@@ -20,7 +20,7 @@ Size = Annotated[int, Field(ge=4, le=2**40, multiple_of=4)]
 
 
 class NcclSettings(BaseModel):
-    """Settings of a campaign. Sizes are those of nccl-tests: the whole buffer in bytes, in floats of 4 bytes.
+    """Settings of a campaign. Sizes are those of nccl-tests: the bytes of the whole buffer, which has 4-byte floats.
 
     Each number of nodes is measured with each number of GPUs per node, except one GPU on one node.
     """

@@ -2,8 +2,8 @@
 """Program that asks a tuner plugin for its decisions, as NCCL would; it needs no GPU.
 
 It is a process of its own, because a plugin that was built wrongly may end its process. The question, a JSON object, is
-read from standard input, and the answer is printed: `library` is the path of the plugin, and each of `calls` has the
-numbers of NCCL's interface. Versions 4 to 6 of the interface are known; 4 initializes a plugin differently.
+read from standard input: `library` is the path of the plugin, and each of `calls` has the numbers of NCCL's interface.
+The answer is printed. Versions 4 to 6 of the interface are known; 4 initializes a plugin differently.
 """
 
 from __future__ import annotations

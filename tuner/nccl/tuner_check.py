@@ -37,7 +37,7 @@ class Mistake:
 
 
 def mistakes(data: bytes) -> list[Mistake]:
-    """Return the mistakes in a tuner file, by line; all plugins read a file without any in the same way."""
+    """Return the mistakes in a tuner file, by line; all plugins read a file without mistakes in the same way."""
     found: list[Mistake] = []
     good: list[int] = []
     for number, raw in enumerate(data.split(b"\n"), 1):
@@ -94,9 +94,9 @@ def _in_content(line: Line) -> Iterator[str]:
 
 
 def _hidden_by(line: Line, earlier: Sequence[tuple[int, Line]]) -> list[int]:
-    """Return the first of the earlier lines that matches every call that `line` matches, or an empty list.
+    """Return a list with the number of the first earlier line that matches all calls of `line`, or an empty list.
 
-    Combinations that do not exist are passed over, so that they hide nothing.
+    NCCL ignores lines with combinations that do not exist, so such lines hide nothing.
     """
     return [number for number, one in earlier if _covers(one, line)][:1]
 

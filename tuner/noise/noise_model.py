@@ -38,7 +38,7 @@ MOST_EXCESS = 1.0  # maximum excess of a run, as a share of its point's usual va
 SKEW = 20.0  # maximum factor by which the variance of one side of the noise exceeds the overall variance
 
 # Priors of the parameters' logarithms, for values standardized to variance 1: mean and standard deviation for each
-# parameter. The noise may be anything from none to much more than the variation of the landscape. Points are assumed to
+# parameter. The noise may be anything from none to much more than the variation between points. Points are assumed to
 # deviate from f until runs show otherwise, so that the model trusts a point whose runs agree.
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
 PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
