@@ -71,7 +71,7 @@ def standing(published: Sequence[Published], place: Place, releases: Collection[
     """Return the rules that jobs at `place` (see `Place`) already get, newest first.
 
     `releases` are the releases of Open MPI that jobs may load. A record that is not valid for all of them is left out,
-    since no job gets its rules. Raise TunerError if a record's rules cannot be taken over, since a new file would
+    since its rules are not in effect. Raise TunerError if a record's rules cannot be taken over, since a new file would
     disable them.
     """
     in_effect = [
@@ -86,7 +86,7 @@ def standing(published: Sequence[Published], place: Place, releases: Collection[
 def merge(
     rows: Mapping[str, Sequence[Row]], table: Sequence[dict[str, Any]], earlier: Sequence[Standing], ranks: int
 ) -> Merged:
-    """Merge a campaign's `rows` (for every measured size) and `table` with `earlier` rules, sorted newest first."""
+    """Merge a campaign's `rows` (for every measured size) and `table` with the `earlier` rules, given newest first."""
     all_rows, all_choices = {name: list(of) for name, of in rows.items()}, list(table)
     taken = {(name, compared_bytes(name, row.size, ranks)) for name, of in rows.items() for row in of}
     for one in earlier:

@@ -37,7 +37,7 @@ ANY_NODES = 1  # number of nodes for lookups; any number works, since the rules 
 
 @dataclass(frozen=True)
 class Call:
-    """A call to probe: `size` bytes, as benchmarks report it, on a communicator of `ranks` ranks."""
+    """A call to probe: `size` bytes, as benchmarks report the size, on a communicator of `ranks` ranks."""
 
     collective: str
     size: int

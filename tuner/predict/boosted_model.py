@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model that predicts rates from configurations and settings by gradient boosting, and a measure of its accuracy.
 
-The accuracy is that for configurations without training data. The target is the logarithm of the rate (volume per
+The accuracy applies to configurations without training data. The target is the logarithm of the rate (volume per
 second), because relative errors matter and sizes differ by orders of magnitude. Errors are reported for the rate
 itself. For cross-validation, whole configurations are held out, not single trials: trials of one configuration are
 similar, so a split by trials, as in Agarwal et al. 2019, would only show how well the model remembers.
@@ -55,7 +55,7 @@ def engine() -> str:
 
 
 def version(name: str) -> str:
-    """Return the engine with its release, e.g. "xgboost 3.2.0"."""
+    """Return the engine's name and release, e.g. "xgboost 3.2.0"."""
     module = importlib.import_module({"scikit-learn": "sklearn"}.get(name, name))
     return f"{name} {module.__version__}"
 
@@ -79,7 +79,7 @@ class Columns:
 
 
 class Model:
-    """A model fitted to rows for one of their metrics. Equal rows, engine and release give an equal model."""
+    """A model fitted to rows for one of their metrics. The same rows and engine release give the same model."""
 
     def __init__(self, rows: Sequence[Row], target: str, name: str, settings: Mapping[str, Any] | None = None) -> None:
         self._columns = Columns(rows)

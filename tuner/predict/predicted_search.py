@@ -65,7 +65,8 @@ class Oracle:
 def search(oracle: Oracle, space: Space, default: Parametrization) -> Found:
     """Return the best point of the whole grid, or the default if none is better.
 
-    Models predict a thousand points in the time that a search method takes to choose one point.
+    No search method is used, because models predict a thousand points in the time that such a method takes to choose
+    one point.
     """
     points = [default, *space.points]
     seconds = oracle.seconds(points)

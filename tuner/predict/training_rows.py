@@ -40,7 +40,7 @@ class Row:
 
 
 def collect(database: TunerDatabase, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
-    """Return the family's newest campaign, and its campaigns' completed trials for which times of parts are known.
+    """Return a family's newest campaign, and all completed trials of the family's campaigns with known times of parts.
 
     Only campaigns with the component and version of the newest campaign count. The campaign is None if the family has
     no campaign.

@@ -134,7 +134,7 @@ class Samples(_Report):
 
 
 class MpiReport(_Report):
-    """MPI part of a process's report; such a process is one rank.
+    """MPI part of the report of a process that is one rank.
 
     `kinds`: number of calls and time in nanoseconds, by kind of call.
     """

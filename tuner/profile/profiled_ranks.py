@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a job, each with its processes and the time for which they waited for other ranks."""
+"""Ranks of a job, each with its processes and the time for which it waited for other ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def waiting_of(mpi: MpiReport, waiting: Waiting) -> float:
 
 @dataclass
 class Rank:
-    """Processes of one rank in all runs of the job's MPI programs, or, if `rank` is None, of a task without MPI."""
+    """Processes of one rank in all runs of the job's MPI programs; if `rank` is None, those of a task without MPI."""
 
     rank: int | None
     reports: list[ProcessReport] = field(default_factory=list)

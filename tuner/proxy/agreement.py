@@ -62,9 +62,8 @@ class Ratios:
 def agreement(application_times: Times, proxy_times: Times, tolerance: float = TOLERANCE) -> Agreement:
     """Return a verdict on whether a proxy chooses settings that are good for its application.
 
-    Raises:
-        ProxyError: The application and the proxy ran at different settings or at fewer than two, or a setting has no
-            positive time.
+    Raises: ProxyError: The application and the proxy ran at different settings or at fewer than two settings, or a
+    setting has no positive time.
     """
     application, proxy = _medians(application_times, proxy_times)
     best = min(proxy, key=lambda setting: (proxy[setting], setting))

@@ -3,9 +3,9 @@
 
 There are two methods. `mix_segments` keeps some of the segments of each shape. This preserves the proportions of the
 whole run, but requires collectives that include all ranks, at which to cut. `cut_loops` keeps some repetitions of each
-loop that all ranks have in common: with the same number of repetitions, and at corresponding places in their sequences
-of loops. Calls outside of loops remain. Both methods preserve phases and their order, and the result is simulated
-(`mix_check`) before it is returned.
+loop that all ranks have in common. A loop is common if all ranks repeat it the same number of times, at corresponding
+places in their sequences of loops. Calls outside of loops remain. Both methods preserve phases and their order, and the
+result is simulated (`mix_check`) before it is returned.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ COMMUNICATOR = re.compile(r"D\s+(.*?)\s*procs: ([\d,]+)")
 
 @dataclass(frozen=True)
 class Traffic:
-    """Numbers of messages and bytes, of one kind from one rank to another or of one rank in collectives of a `Shape`.
+    """Numbers of messages and bytes for one `Pair` (kind, sender, receiver) or one `Shape` (kind, members, caller).
 
     `histogram` counts the messages by size: empty messages first, then one count for each power of two. It is empty if
     Open MPI did not report a histogram.

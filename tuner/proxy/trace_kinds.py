@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-# Maps each kind of call in the trace to the call that a replay makes.
+# Each of these dictionaries maps kinds of calls in the trace to the calls that a replay makes.
 SENDS = {"send": "send", "bsend": "send", "rsend": "send", "ssend": "ssend"}
 ISENDS = {"isend": "isend", "ibsend": "isend", "irsend": "isend", "issend": "issend"}
 RECEIVES = {"recv": "recv", "mrecv": "recv", "irecv": "irecv", "imrecv": "irecv"}

@@ -73,7 +73,7 @@ class _Rank:
 
 
 def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple[int, Event | None, Event]]:
-    """Yield, for each message, the index of its call, the call with its peer and tag, and the call that started it.
+    """Yield, for each message, its call's index, the call that gives its peer and tag, and the call that started it.
 
     The two calls differ only for persistent requests: an init call has the peer and the tag, and a start call starts
     the message. Calls that complete requests are yielded, too, with None instead of a call with peer and tag.

@@ -22,7 +22,7 @@ from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
 EXIT_STATUS = {CampaignState.COMPLETE: 0, CampaignState.FAILED: 1, CampaignState.STOPPED: 3, INTERRUPTED: 3}
-LOOKS = 3  # checks in a row without a coordinator after which a campaign counts as interrupted, not as starting
+LOOKS = 3  # a campaign without a coordinator counts as starting until this number of consecutive checks, then as interrupted
 LINE_EVERY_S = 5.0  # minimum seconds between lines if the output is not a terminal
 OTHER_LINES = 12  # number of the terminal's lines that are not available for problems
 FEWEST_PROBLEMS = 3

@@ -11,7 +11,7 @@ import numpy as np
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search.search_method import Key
 
-LISTED = 200_000  # maximum number of grid points to list; such a list takes some 100 MB, and a model takes seconds
+LISTED = 200_000  # maximum number of grid points to list; such a list takes some 100 MB, and a model takes seconds for all of its points
 WALKS = 20  # number of attempts to find a free point by random walks
 MISSES = 1_000  # after this many consecutive draws without a new point, the remaining points follow in grid order
 
@@ -116,8 +116,8 @@ def wander(
 ) -> Parametrization | None:
     """Return a random point close to a point, with a key that is not in `taken`; None if all points are taken.
 
-    The first attempts are neighbors of the point. Later attempts walk further and further away. If all WALKS attempts
-    are taken, any free point is returned.
+    The first attempts are neighbors of the point. Later attempts walk further and further away. If the points of all
+    WALKS attempts are taken, any free point is returned.
     """
     place = point
     for number in range(WALKS):

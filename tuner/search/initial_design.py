@@ -34,7 +34,7 @@ def lhs(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametri
 
 
 def maximin(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """Return the Latin hypercube (of `CUBES`) with the largest distance between its two closest points."""
+    """Return, out of `CUBES` Latin hypercubes, the one with the largest distance between its two closest points."""
     cubes = [_distinct(space, size, _hypercube(space, size, rng)) for _ in range(CUBES)]
     best = max(cubes, key=lambda points: (len(points), _nearest(space, points)))
     return _distinct(space, size, itertools.chain(best, grid_points.shuffled(space, rng)))

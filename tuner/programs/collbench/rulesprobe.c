@@ -90,7 +90,7 @@ static int agreed(int rank, int ranks, int code)
 }
 
 // Wait on all `ranks` ranks until rank 0 has printed its result, because the next call may end the program. With MPICH,
-// even a rank that does not wait for rank 0 in that call may end it.
+// even a rank that does not wait for rank 0 in that call may end the program.
 static void wait_until_printed(int rank, int ranks)
 {
     int printed = 1;

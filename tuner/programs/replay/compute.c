@@ -9,7 +9,7 @@
 // Time in seconds by which a sleep may end late on an idle machine. Sleeps are therefore shortened by this time. The
 // rest of the gap is filled with calls of sched_yield, which leave the processor to other processes.
 static const double late_s = 60e-6;
-// Shortest wait, in seconds. A shorter gap is added to the next gap.
+// Shortest wait, in seconds. A shorter gap between two calls is added to the next gap.
 static const double least_s = 5e-6;
 // Maximum time, in seconds, that is deducted from later gaps if a sleep ended too late. If another process had the
 // processor for longer, the rest is not deducted.

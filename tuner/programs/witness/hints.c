@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file. For each file
-// that a process opens as rank 0 of a communicator, a line of JSON is appended to it:
+// Reports which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a report file. For each
+// file that a process opens as rank 0 of a communicator, a line of JSON is appended to the report file:
 //
 //   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
 //
@@ -161,8 +161,8 @@ static int get_setting(const char *name, char value[VALUE_BYTES])
     return status;
 }
 
-// Write the names and values of the settings of Open MPI that `wanted` lists, separated by commas. This takes a fifth
-// of a second, because Open MPI opens all of its components to look up settings.
+// Write the names and values of some settings of Open MPI. `wanted` contains the names, separated by commas. Reading
+// the settings takes a fifth of a second, because Open MPI opens all of its components to look up settings.
 static void put_settings(struct line *line, const char *wanted)
 {
     __typeof__(&MPI_T_init_thread) begin = NEXT(PMPI_T_init_thread);

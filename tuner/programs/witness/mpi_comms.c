@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators, each with an identifier that is equal on all members. The members compute the identifier without
-// communication, as a hash of the parent's identifier, the number of the creating call, and the members. The number is
-// equal on all members, because all ranks of a communicator call its creating functions in the same order.
+// communication, as a hash of the parent's identifier, the sequence number of the creating call, and the members. The
+// sequence number is equal on all members, because all ranks of a communicator call its creating functions in the same
+// order.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #define BYTES(count, type) mpi_bytes(count, type)
 #define IS_ROOT (call.peer == (call.comm.is_inter ? MPI_ROOT : call.comm.rank))
-// In a rooted collective on an intercommunicator, only the root takes part from its group. The arguments of the group's
-// other ranks may have any value.
+// In a rooted collective on an intercommunicator, only one rank of the root's group takes part: the root. The arguments
+// of the group's other ranks may have any value.
 #define TAKES_PART !(call.comm.is_inter && call.peer == MPI_PROC_NULL)
 
 // The descriptions of calls in mpi_calls.def consist of the following macros.

@@ -96,9 +96,8 @@ VECTORED(pwritev, WRITING, (int fd, const struct iovec *parts, int count, off_t 
 VECTORED(pwritev64, WRITING, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset),
          offset)
 
-// Return the cell for a read from or write to a stream that makes libc call the kernel, and set `*moved` to the
-// estimated number of bytes of the kernel call. Returns NULL if the stream's buffer suffices, so that libc does not
-// call the kernel.
+// Return the cell that counts a read from or a write to a stream, and set `*moved` to the estimated number of bytes
+// that libc moves in a kernel call. Returns NULL if the stream's buffer suffices and libc does not call the kernel.
 static struct io_cell *stream_cell(FILE *stream, enum direction direction, size_t bytes, size_t *moved)
 {
     if (!witness || !bytes)

@@ -226,7 +226,7 @@ EXPORT DIR *opendir(const char *path)
     return found;
 }
 
-// fstat for the witness's own use, which is not counted.
+// fstat for the witness's own use. Its calls are not counted.
 int posix_fstat(int fd, struct stat *found);
 int posix_fstat(int fd, struct stat *found)
 {
