@@ -12,7 +12,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 LOOK_S = 1.0
-# seconds between the comments that keep a connection open, because proxies close connections without data for a minute
+# seconds between comments in the event stream, because proxies close a connection after a minute without data
 ALIVE_S = 15.0
 LASTING_S = 600.0  # seconds after which the browser must reconnect, so that the user's rights are checked again
 # maximum number of pages that can follow campaigns at the same time; for each, the database is read once a second

@@ -70,7 +70,7 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection if its address has too many; otherwise, if too many are waiting, close one of those.
+        """Close this connection if its address has too many; otherwise, if too many are waiting, close a waiting one.
 
         A connection is waiting until its client has sent a complete request. If too many are waiting, the method finds
         the address with the most waiting connections, and closes that address's longest-waiting connection.

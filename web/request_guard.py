@@ -74,7 +74,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 413:
-                    headers["connection"] = "close"  # if it stayed open, the server would read the rest of the body
+                    headers["connection"] = "close"  # without this, the server would read the rest of the body
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)

@@ -79,7 +79,7 @@ class Columns:
 
 
 class Model:
-    """A model fitted to rows for one of their metrics. The same rows and engine release give the same model."""
+    """A model fitted to rows for one of their metrics. Equal rows and an equal engine release give an equal model."""
 
     def __init__(self, rows: Sequence[Row], target: str, name: str, settings: Mapping[str, Any] | None = None) -> None:
         self._columns = Columns(rows)

@@ -22,7 +22,8 @@ from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
 EXIT_STATUS = {CampaignState.COMPLETE: 0, CampaignState.FAILED: 1, CampaignState.STOPPED: 3, INTERRUPTED: 3}
-LOOKS = 3  # a campaign without a coordinator counts as starting until this number of consecutive checks, then as interrupted
+# A campaign without a coordinator may be starting. After this number of consecutive checks, it counts as interrupted.
+LOOKS = 3
 LINE_EVERY_S = 5.0  # minimum seconds between lines if the output is not a terminal
 OTHER_LINES = 12  # number of the terminal's lines that are not available for problems
 FEWEST_PROBLEMS = 3

@@ -325,9 +325,8 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
         FigureCanvasSVG(figure)
 
         def finish() -> str:
-            TightLayoutEngine().execute(
-                figure
-            )  # if this engine were set on the figure, savefig would draw everything twice
+            # If this engine were set on the figure, savefig would draw everything twice.
+            TightLayoutEngine().execute(figure)
             if (made := _PNG.get()) is not None:
                 picture = io.BytesIO()
                 figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})

@@ -11,7 +11,7 @@ import numpy as np
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search.search_method import Key
 
-LISTED = 200_000  # maximum number of grid points to list; such a list takes some 100 MB, and a model takes seconds for all of its points
+LISTED = 200_000  # maximum number of grid points to list; a list takes some 100 MB, and a model's predictions seconds
 WALKS = 20  # number of attempts to find a free point by random walks
 MISSES = 1_000  # after this many consecutive draws without a new point, the remaining points follow in grid order
 

@@ -138,7 +138,7 @@ class StepwiseSearch(OpenedSearch):
         return [one for one in seen if one.values and grid_points.holds(self._space, one.point)]
 
     def _base_value(self, seen: Sequence[Observation]) -> float | None:
-        """Return the mean of the first point or, if it has no value, of all points' means; None if no point has one."""
+        """Return the first point's mean; without it, the mean of all points' means; None if no point has a value."""
         own = self._told.observations.get(self._space.key(self._first))
         if own is not None and own.values:
             return _mean(own)

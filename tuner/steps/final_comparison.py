@@ -2,10 +2,10 @@
 """Final comparison of the winner with the default, by pairs of runs in random order, and the result of a campaign.
 
 The winner is the best of many points that ran once, so chance has probably helped it. If its pairs show no gain, the
-runner-up is compared with the default. A session may favor one setting in all its pairs, because of its nodes or of
-other jobs. A winner that seems better is therefore compared once more in a second session, if the definition has one.
-If all trials are steps of one job, the winner must already be better beyond noise in the first session. If each trial
-is a job, the pairs of both sessions count together.
+runner-up is compared with the default. All pairs of a session may favor one setting, because of the session's nodes or
+of other jobs. A winner that seems better is therefore compared once more in a second session, if the definition has
+one. If all trials are steps of one job, the winner must already be better beyond noise in the first session. If each
+trial is a job, the pairs of both sessions count together.
 """
 
 from __future__ import annotations

@@ -157,7 +157,8 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
         elif key == "predicted":
             agreed = bool(one[key] or other[key])
         elif isinstance(agreed, FromTrials):
-            agreed = other[key]  # in the trials, Slurm set the value that the other part was planned for
+            # `one` has a placeholder. In the trials, Slurm set the value that `other` was planned for.
+            agreed = other[key]
         elif one[key] != other[key] and not isinstance(other[key], FromTrials):
             agreed = None
         if agreed is None:
@@ -170,7 +171,7 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
 
 
 def _parametrization(combination: Combination) -> dict[str, Any]:
-    """Return the parametrization of a record, which has one form for any number of parts.
+    """Return a record's parametrization, which has one form for any number of parts.
 
     A part that a benchmark tuned keeps the benchmark's results; the record's gain is that of the application's runs.
     """

@@ -130,7 +130,7 @@ class RulesIngredient:
         self.space = Space([Parameter(axis, self._values(calls), "category") for axis, calls in self._calls.items()])
         self.names: Sequence[str] = channel.names
         self.conflicts: Sequence[str] = CONFLICTS
-        self.proved = False  # `publish` runs the probe instead of the application
+        self.proved = False  # since `publish` runs the probe, not the application
         self.default: Parametrization = dict.fromkeys(self._calls, BUILT_IN)
 
     def context(self) -> Mapping[str, object]:

@@ -254,7 +254,7 @@ def _own(one: Ingredient, point: Parametrization) -> Parametrization:
 
 
 def _not_given(comparison: Comparison, note: str) -> Publication:
-    """Return an empty publication for a winner if jobs cannot get all of its settings; `note` is the reason."""
+    """Return an empty publication for a winner whose settings cannot all be given to jobs; `note` is the reason."""
     return Publication.of(
         comparison,
         parametrization={},
