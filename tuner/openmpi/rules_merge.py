@@ -143,7 +143,7 @@ def _cell(problem: str) -> Cell:
 
 
 def _is_of(problem: str, record: Record) -> bool:
-    """Return whether a problem has the record's layout; a problem's key names its layout only if there are several."""
+    """Return whether a problem has the record's layout; keys of problems name it only if a campaign has several."""
     layout = problem.split("/")[:-2]
     return layout in ([], [f"{record.context['nodes']}x{record.context['tasks_per_node']}"])
 

@@ -59,7 +59,7 @@ class Proof:
 
 
 def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run: Runner, directory: Path) -> Proof:
-    """Prove that the file `text` (`rules` in this form) is in effect for jobs of `ranks` tasks.
+    """Prove that the file `text` (`rules` written in `form`) is in effect for jobs of `ranks` tasks.
 
     `plan` launches the probe in the environment that jobs get. The calls to probe are appended to the plan's arguments,
     and `{rules}` in the plan's environment is replaced by the file's path. Raise TunerError if a call is not decided as
@@ -101,7 +101,7 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
 
 def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
-    """Yield calls with the smallest and the largest message of each range of sizes, with or without a row.
+    """Yield calls with the smallest and the largest message of each range of sizes, whether or not it has a row.
 
     Each call is made on a communicator of all ranks, and on one of SMALL_RANKS ranks. Open MPI handles a call without
     data before it checks the rules, so a call of size 0 would prove nothing.

@@ -20,7 +20,7 @@ from reprise.tuner.predict.predicted_search import Found, Oracle, search
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen setting, and the ids of the models used."""
+    """The chosen setting, and the ids of the models that predicted its time."""
 
     found: Found
     models: Sequence[int]

@@ -35,8 +35,8 @@ class Folder:
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
         self._bodies: dict[int, tuple[int, ...]] = {}  # ids of the items in a loop's body, by the loop's id
-        # positions of the loops to check, by the length of the sequence at which to check them: when the number of
-        # items after a loop equals the number in its body
+        # positions of loops, by the length of the sequence at which a loop must be checked, that is, at which as many
+        # items follow the loop as its body has
         self._due: dict[int, list[int]] = defaultdict(list)
 
     def push(self, text: str, gap_us: float = 0.0) -> None:

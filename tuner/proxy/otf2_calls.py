@@ -52,7 +52,7 @@ class RankCalls:
         world = next((number for number, members in self._comms.items() if members == self._world), None)
         # communicators' numbers in the events, by their numbers in the archive
         self._numbers = {} if world is None else {world: WORLD}
-        # by a pending request's id in the archive: the index of its event, and the request's number in the events
+        # index of the event and number in the events for each pending request, by the request's id in the archive
         self._under_way: dict[int, tuple[int, int]] = {}
         self._requests = 0
         self._inside: list[str] = []

@@ -15,7 +15,7 @@ from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
-TRIES = 16  # after this many suggestions that are observed or pending, propose a neighbor of the last one
+TRIES = 16  # after this many suggestions that are observed or pending, propose a neighbor of the last suggestion
 
 
 class Settings(Section):

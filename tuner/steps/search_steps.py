@@ -135,7 +135,7 @@ class Searching:
         return search.METHODS[section.method].shares and any(one.searched >= section.initial for one in self.kin)
 
     def _limit_s(self, point: Parametrization) -> float | None:
-        """Return the limit of a trial of the search, from run times or, in a round, from values of the objective."""
+        """Return the limit of a trial of the search: of its run time or, in a round, of its objective."""
         section = self.evidence.definition.pruning
         in_round = bool(self.evidence.problem.round)
         own = [row.value if in_round else row.elapsed_s for row in self.evidence.defaults]

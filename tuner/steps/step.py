@@ -49,7 +49,7 @@ class Wait:
 class Later:
     """The first session is over, and a second session compares the winner with the default again, later.
 
-    `begun`: whether trials of the second session have already started, before the campaign was resumed.
+    `begun`: whether trials of the second session had already started before the campaign was resumed.
     """
 
     begun: bool

@@ -228,7 +228,7 @@ static void limit(struct calls *calls, double all_s, double max_seconds)
     }
 }
 
-// Return the index of the first call of part `part`, counted from 0, if `count` calls are divided into `parts` parts.
+// Divide `count` calls into `parts` parts, and return the index of the first call of part `part`. Indices start at 0.
 static long long first_of(long long count, long long part, long long parts)
 {
     return (count * part + parts - 1) / parts;
