@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
-UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync, which saves a minute; no data must survive a crash
+UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync, which saves a minute; the data need not survive a crash
 SOCKET = "/run/reprise/matcher.sock"
 NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 MEMBER = NOBODY.replace("nogroup", "reprise")

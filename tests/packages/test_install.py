@@ -112,14 +112,14 @@ def prepared(cluster: VirtualCluster) -> None:
 
 
 def configured(text: str) -> str:
-    """Return the configuration with an admin's changes for this cluster, without held-out jobs."""
+    """Return the configuration with an admin's changes for this cluster, and with no jobs held out."""
     text = re.sub("^holdout = .*", "holdout = 0", text, flags=re.MULTILINE)
     text = re.sub("^cluster = .*", 'cluster = "reprise"', text, flags=re.MULTILINE)
     return re.sub("^nodes = .*", "nodes = 2", text, flags=re.MULTILINE)
 
 
 def starting(cluster: VirtualCluster) -> str:
-    """Run the unit's ExecStartPre, as systemd would if the cluster had it, and return the output."""
+    """Run the unit's ExecStartPre command, because the virtual cluster has no systemd, and return the output."""
     unit = next(path for path in UNITS if cluster.path(path).exists())
     (command,) = re.findall(r"^ExecStartPre=(.*)$", cluster.path(unit).read_text(), re.MULTILINE)
     return cluster.run(shlex.split(command), user="reprise").stdout
@@ -160,7 +160,7 @@ def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
 
 
 def later_job(machine: System) -> None:
-    """Check that, after an upgrade, the unit migrates the database and jobs get the settings found before."""
+    """Check that, after an upgrade, the unit migrates the database and jobs get the campaign's settings."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that build programs and their skeletons for tests, and compare them."""
+"""Functions that build programs and their skeletons for tests, and compare the communication of both."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def without_slurm() -> list[Path]:
 
 
 def fallback() -> list[Path]:
-    """Return the sources of `reprise-ask`, the program for sites without the plugin, as in its Makefile."""
+    """Return the sources of `reprise-ask`, the program for sites without the plugin, and those that make calls fail."""
     return [
         *without_slurm(),
         *sorted((SPANK / "fallbacks").glob("*.c")),

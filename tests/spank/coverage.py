@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report how many branches of spank/ the tests take, and which other branches uncovered.toml does not list.
+"""Report how many branches of spank/ the tests take, and which untaken branches uncovered.toml does not list.
 
 `make coverage-plugin` runs this program. gcov counts each outcome of each condition as a branch. uncovered.toml lists
 the branches that no test takes, by the text of their line, with the reason. It is an error if a branch is neither taken

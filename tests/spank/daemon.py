@@ -75,9 +75,9 @@ class Asked:
 class FakeDaemon:
     """A matcher at `path` that answers `decide` with `reply` (`at_start` at a job's start), and other kinds with `ok`.
 
-    The `ok` to the report of a job's start requests the identity of the program at the path `identify`, if set.
-    `converse`, if set, handles a connection after its request has been read. `refused` lists why the real daemon would
-    have refused requests.
+    If `identify` is set, the `ok` that answers the report of a job's start requests the identity of the program at that
+    path. `converse`, if set, handles a connection after its request has been read. `refused` lists why the real daemon
+    would have refused requests.
     """
 
     path: Path

@@ -119,8 +119,8 @@ __attribute__((constructor)) static void read_budget(void)
     budget = bytes ? strtoul(bytes, NULL, 10) : SIZE_MAX;
 }
 
-// In json-c 0.16, json_tokener_parse_ex crashes if a single allocation fails, because it does not check strdup(3). Its
-// allocations therefore fail only if FAIL_BUDGET is set. Linked with --wrap.
+// In json-c 0.16, json_tokener_parse_ex crashes if a single allocation fails, because it does not check strdup(3). The
+// allocations of json_tokener_parse_ex therefore fail only if FAIL_BUDGET is set. Linked with --wrap.
 struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
 struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
 {

@@ -216,7 +216,7 @@ def test_without_a_usable_carried_decision_the_batch_step_requests_one(
 def test_a_carried_decision_that_the_batch_step_cannot_use_is_used_by_no_step(
     stub: Stub, daemon: FakeDaemon, reply: Message
 ) -> None:
-    """Nodes with a newer plugin may know its variables, and all nodes of a step must get the same settings."""
+    """A newer plugin on another node may accept the decision's variables, but all nodes must get the same settings."""
     daemon.reply = reply
     played = start(stub, {**CARRIED, "env": {"NCCL_ALGO": "Tree", "NEWER_VARIABLE": "1"}})
     assert played.job == {}

@@ -17,7 +17,7 @@ from tests.spank.conftest import Played, Stub
 from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, start
 
-WITNESS = "/etc/passwd"  # stands for the witness: only root can write to it, as required, and the stub does not load it
+WITNESS = "/etc/passwd"  # replaces the witness library: only root can write it, as required; the stub does not load it
 WISH = "SLURM_SPANK_REPRISE_PROFILE=1"
 GIVEN = {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values for tests of collectives: Debian 12's build of Open MPI, comparisons, and a fake probe of Open MPI."""
+"""Values for tests of collectives: Debian 12's Open MPI, made-up comparisons with the default, and a fake probe."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that HDF5 settings in variables apply unless the program sets them itself, and that nothing else changes."""
+"""Test that HDF5 settings in environment variables apply unless programs set them, and that nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that preloaded libraries work with old libcs; if a library needs a newer libc, the loader ends the program."""
+"""Test that preloaded libraries need no newer libc than an old system has: otherwise, no program would start there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that stored landscapes can be read and name their source, and that the emulators reproduce their landscapes."""
+"""Test that stored landscapes can be read and name their source, and that the emulators reproduce their landscapes.
+
+A landscape has the values of all points of a space.
+"""
 
 from pathlib import Path
 

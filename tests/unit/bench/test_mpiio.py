@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plan of `make bench-mpiio`: a model can learn from the plan's sizes, and the campaign files are valid."""
+"""Test the plan of `make bench-mpiio`: its sizes suffice to fit and test a model, and its campaigns are valid."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the report on whether published rules still hold when they are measured again later."""
+"""Test the report on whether published rules for MPI collectives still hold when they are measured again later."""
 
 from __future__ import annotations
 

@@ -124,7 +124,8 @@ def test_racing_and_static_recommend_a_narrow_optimum_of_any_width(width: int, g
 
 
 def test_the_timed_ask_uses_the_model() -> None:
-    # an ask takes more than 0.5 ms only if the model predicts 2,000 points; in the initial design, it takes far less
+    # A call of `ask` takes more than 0.5 ms only if the model predicts 2,000 points. In the initial design, it takes
+    # far less.
     assert tuner.ask_ms(questions=1) > 0.5
 
 
