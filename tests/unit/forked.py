@@ -110,7 +110,8 @@ def serve(connection: socket.socket) -> None:
     connection.close()
     log, telling = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes inherit an ignored SIGINT
+    # If a shell runs the tests in the background, they ignore SIGINT, and this process has inherited that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if pid := os.fork():
         os.close(log)
         tell(telling, pid)

@@ -69,7 +69,7 @@ def test_a_part_is_importable_under_its_own_name_only(part: str) -> None:
 
 
 def test_only_the_package_is_importable_once_installed(tmp_path: Path) -> None:
-    """Outside the checkout, `reprise` can be imported, but no folder of the checkout, such as `web`, by its name."""
+    """Outside the checkout, Python finds the package `reprise`, but no folder of the checkout, such as `web`."""
     names = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name.isidentifier())
     assert {"bench", "database", "matcher", "reprise", "tests", "tuner", "web"} <= set(names)
     code = """if True:

@@ -77,7 +77,7 @@ ROTATED_AS = ("nobody", "nogroup") if os.geteuid() == 0 else (getpass.getuser(),
 
 @pytest.fixture
 def rotation(place: Path) -> Path:
-    """Return a directory with `logs` as an admin creates it: owned by the service user and writable by its group."""
+    """Return a directory with logrotate's configuration, and a `logs` that an admin has made writable by its group."""
     (place / "logs").mkdir()
     if os.geteuid() == 0:
         shutil.chown(place / "logs", *ROTATED_AS)
@@ -173,7 +173,7 @@ def test_the_options_of_debhelper_keep_units_running_on_an_upgrade() -> None:
 
 @pytest.mark.slow
 def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
-    """If such a script stopped a unit, the unit would stay stopped, because no script starts it again."""
+    """If a script of debhelper stopped a unit, the unit would stay stopped, because no script starts it again."""
     if not shutil.which("dh_installsystemd"):
         pytest.skip("debhelper is not installed: `make deps-deb`")
     shutil.copytree(PACKAGING / "debian", tmp_path / "debian")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how jobs are held out from a record's settings in blocks, and how held-out jobs show harm and gains."""
+"""Test how a block is divided into jobs with settings and held-out jobs, and how the jobs show harm and gains."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test calibration with a site's own scripts: the split of owners into fitting and evaluation, and too few scripts."""
+"""Test calibration with a site's own scripts: owners are split into halves, and too few scripts are refused."""
 
 from __future__ import annotations
 

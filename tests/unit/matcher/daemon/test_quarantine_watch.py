@@ -36,7 +36,7 @@ from tests.waiting import wait_for
 HOLDOUT = "holdout = 0.1"
 HINTS = {"ROMIO_HINTS": "/var/lib/reprise/artifacts/a.hints"}
 UID = 1001  # uid in the decisions of `database_values`
-LOOK_S = 0.8  # s; the daemon looks for ended jobs twice a second
+LOOK_S = 0.8  # s; longer than the half second between two searches of the daemon for ended jobs
 
 
 def ended(daemon: Daemon, reply: dict[str, Any], job: int, seconds: float, status: int = 0) -> None:

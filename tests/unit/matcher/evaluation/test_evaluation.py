@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test `reprise match evaluate`: made-up sites, correct answers, shares with intervals, and the documented results."""
+"""Test `reprise match evaluate`: made-up sites, correct answers, confidence intervals, and the documented results."""
 
 from __future__ import annotations
 

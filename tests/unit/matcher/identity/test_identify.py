@@ -99,7 +99,7 @@ def test_a_file_is_read_again_only_when_it_has_changed(script: Path, monkeypatch
     other.write_text("x")
     identifier.identify(str(other), soon())
     identifier.identify(str(script), soon())
-    assert len(read) == 3  # the cache holds one file, so the other file replaced the script
+    assert len(read) == 3  # the cache holds only one file, so the other file had evicted the script
 
 
 def test_data_is_unknown(tmp_path: Path) -> None:

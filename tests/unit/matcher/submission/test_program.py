@@ -330,7 +330,7 @@ def test_every_option_of_the_installed_mpirun_that_takes_values_is_known() -> No
     if len(described) < 50:
         pytest.skip("this mpirun has another format of help")
     takes = {name.lstrip("-"): len(words.split()) for names, words in described for name in names.split("|")}
-    del takes["h"], takes["help"]  # not real options: mpirun exits after them
+    del takes["h"], takes["help"]  # with these options, mpirun only prints its help
     assert {name: MPI_OPTIONS.get(name, 0) for name in takes} == takes
 
 
