@@ -78,7 +78,7 @@ parameters:
 
 @pytest.mark.parametrize("kind", ["slurm", "local"])
 def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: str) -> None:
-    """The commands that set a point (`lfs setstripe`) are only in the trial's copy of the user's script."""
+    """The plan must show the trial's copy of the script: only the copy has the commands that set a point."""
     (site.directory / "components/stripes.yaml").write_text(STRIPES)
     application = {"script": str(site.directory / "app.sh"), "user": "alice"}
     executor = {"kind": kind, "reservation": "weekend"} if kind == "slurm" else {"kind": kind}
@@ -100,7 +100,7 @@ def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: st
 
 @pytest.mark.slow
 def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
-    """The plan shows the same points and scripts as the campaign runs, except for job names and directories."""
+    """The plan shows the points and scripts that the campaign then runs, except for job names and directories."""
     campaign = site.begin(executor=SLURM, settings={"script": True})
     text = planned(site, "--trials", "4", executor=SLURM, settings={"script": True})
     slurm = FakeSlurm(site.directory / "jobs")

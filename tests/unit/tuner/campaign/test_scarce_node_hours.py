@@ -95,7 +95,7 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
 
 @pytest.mark.slow
 def test_a_later_problem_that_costs_too_much_is_left_out_and_reported(site: Site, seconds: dict[str, float]) -> None:
-    """The second problem's runs take ten times as long as the first's, as the campaign learns when its default runs."""
+    """The second problem's runs take ten times as long as the first's, which its default runs show to the campaign."""
     seconds["p_2"] = 10.0
     campaign = begun(site, 4 * NEEDED)
     site.run(campaign)

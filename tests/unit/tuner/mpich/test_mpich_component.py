@@ -39,7 +39,7 @@ def test_each_problem_offers_the_algorithms_that_can_decide_it() -> None:
     assert list(problems) == [f"{name}/{size}" for name in ("bcast", "allreduce") for size in (8, 1024, 65536)]
     names = {key: [point["algorithm"] for point in points] for key, points in problems.items()}
     assert names["bcast/8"][0] == BUILT_IN and "scatter_recursive_doubling_allgather" in names["bcast/8"]
-    assert "reduce_scatter_allgather" not in names["allreduce/8"]  # two floats, and four ranks
+    assert "reduce_scatter_allgather" not in names["allreduce/8"]  # 8 bytes are two floats, fewer than the four ranks
     assert "reduce_scatter_allgather" in names["allreduce/1024"]
     six = {one.key: list(one.space.points) for one in make(nodes=6).problems()}
     assert {"algorithm": "scatter_recursive_doubling_allgather"} not in six["bcast/8"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the variables of MPICH's relatives."""
+"""Test the variables that select algorithms in MPICH's relatives, such as Intel MPI and Cray MPICH."""
 
 from __future__ import annotations
 

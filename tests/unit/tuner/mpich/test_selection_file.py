@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the writer of selection files with the emulator of their reader."""
+"""Test the writer of MPICH's selection files with the emulator of MPICH's reader."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def test_a_file_in_effect_is_proved(place: Path) -> None:
         *("bcast:1024:4", "bcast:65532:4", "bcast:65536:4", "bcast:1048572:4"),
         *("allreduce:16:4", "allgather:1024:4", "allgather:2044:4", "barrier:0:4"),
     ]
-    # The file itself, the other calls, one launch for each of 5 rules, and one for each of 8 calls.
+    # One launch uses the file itself, one makes the calls that no rule may decide, 5 launches test one rule each, and 8
+    # show that a call fails without its rule.
     assert proof.launches == len(launches) == 2 + 5 + 8
     assert not list(place.iterdir())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the file of a mix: a written file is read back, and an invalid file is refused, naming the invalid line."""
+"""Test mix files: a written file is read back, and an invalid file is refused with an error that names the line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that a share of a mix has fewer calls, keeps the phases of the mix, and can still be replayed."""
+"""Test that a share of a mix (a program's MPI calls) has fewer calls, keeps the mix's phases, and can be replayed."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
     search = build(method, space, 1, 3)
     for point in space.points[::2_000]:
         search.tell(point, 1.0 + float(point["a"]) + float(point["d"]))
-    pending = [asked(search)]  # the first ask makes the computations that are needed once per space
+    pending = [asked(search)]  # the first call of `ask` makes the computations that are needed once per space
     begin = time.process_time()
     for _ in range(3):
         pending.append(asked(search, pending))

@@ -212,7 +212,7 @@ def told_of_100_of_2000_points() -> GaussianProcessSearch:
     search = GaussianProcessSearch(space, 1)
     for point in space.points[::20]:
         search.tell(point, bowl(point))
-    search.ask()  # the first ask, which imports modules and fills caches, is not timed
+    search.ask()  # the first call of `ask`, which imports modules and fills caches, is not timed
     return search
 
 
@@ -232,7 +232,7 @@ def test_asking_at_100_observations_fits_one_model_in_few_steps(monkeypatch: pyt
 
 @pytest.mark.slow
 def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
-    """docs/explanation/search.md states 27 ms; with several linear algebra threads, an ask took 400 ms."""
+    """docs/explanation/search.md states 27 ms; with several linear algebra threads, a call of `ask` took 400 ms."""
     search = told_of_100_of_2000_points()
     begin = time.process_time()
     search.ask()

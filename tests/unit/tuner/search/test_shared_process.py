@@ -19,7 +19,7 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 1}
 
 
 def ratio(point: Mapping[str, int | float | str], size: float) -> float:
-    """Return the relative run time.
+    """Return the run time of a point at a size, relative to algorithm 0.
 
     Algorithm 3 is best, and its best segment grows with the size; the other algorithms ignore the segment.
     """

@@ -156,7 +156,7 @@ def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -
 
 
 def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> None:
-    """Racing repeats points in the last share of the trials that the node-hours pay for, not of the budget's trials."""
+    """Racing repeats points in the last part of the trials that the node-hours pay for; the budget has more trials."""
     search = {"method": "random", "budget": 60, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing", "settings": {"share": 0.5}}))
     machine.allowance = 120.0
