@@ -3,9 +3,10 @@
 """Maintain the table of the options of sbatch, srun and salloc, and the plugin's copy of it.
 
 `tools/slurm_options.py read RELEASE ROOT` asks the three commands below ROOT for the options that they pass to
-getopt_long(3), and replaces this release in the table. ROOT is `/`, a root that debootstrap made, or a directory into
-which `dpkg-deb -x` extracted slurm-client, slurm-wlm-basic-plugins and the libraries that they need. Nothing in ROOT is
-changed. `tools/slurm_options.py header` writes the plugin's header from the table; `read` does so, too.
+getopt_long(3), and replaces the options of RELEASE in the table. ROOT is `/`, a root that debootstrap made, or a
+directory into which `dpkg-deb -x` extracted slurm-client, slurm-wlm-basic-plugins and the libraries that they need.
+Nothing in ROOT is changed. `tools/slurm_options.py header` writes the plugin's header from the table; `read` does so,
+too.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def read_release(root: Path) -> Options:
 
 
 def _asked(command: str, root: Path, directory: Path, library: Path) -> str:
-    """Return what the command prints with `library` preloaded, by the loader and the libraries of `root`."""
+    """Run the command with `root`'s loader and libraries, and with `library` preloaded, and return its output."""
     program = str(root / "usr/bin" / command)
     environment = {**os.environ, "SLURM_CONF": str(directory / "slurm.conf")}
     if root == Path("/"):

@@ -601,7 +601,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to start pages as root")
-@pytest.mark.slow  # starts the real `reprise` command, because the tests let root run campaigns in their own process
+@pytest.mark.slow  # starts the real `reprise`, which refuses root; in the tests' own process, root may run campaigns
 def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))

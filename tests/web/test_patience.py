@@ -119,8 +119,8 @@ def test_other_clients_are_served_however_many_send_half_a_request(tmp_path: Pat
             silent.append(connected(site.port))
             silent[-1].sendall(half)
         with site.client() as client:
-            # For a moment there are too many connections, because all that arrive together are accepted before any is
-            # closed.
+            # For a moment there are too many connections, because all connections that arrive together are accepted
+            # before any is closed.
             wait_for("the pages", lambda: client.get("/sign-in").status_code == 200, timeout_s=5.0)
             assert [client.get("/sign-in").status_code for _ in range(5)] == [200] * 5
     finally:
