@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that property tests try the same examples in each quick or full run, but new examples in `make properties`."""
+"""Test that property tests try the same examples in each quick or full run, but other examples in `make properties`."""
 
 from __future__ import annotations
 

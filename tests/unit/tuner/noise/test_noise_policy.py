@@ -135,7 +135,7 @@ def test_sedr_repeats_while_the_interval_is_wide_and_not_while_it_is_narrow() ->
 
 
 def test_sedr_takes_students_t_and_not_the_normal_quantile_for_few_runs() -> None:  # SHAMan, defect 11
-    """For two runs 4 % apart, the interval's width is 50 % of the mean (t = 12.7), not 5.5 % (1.96, variance over n)."""
+    """For two runs 4 % apart, the interval is 50 % of the mean wide (t = 12.7), not 5.5 % (1.96, variance over n)."""
     history = [Evaluation(at(0), value) for value in (9.8, 10.2)]
     assert build("sedr", SPACE, 50, 1, width=0.3).again(history) == at(0)
     assert build("sedr", SPACE, 50, 1, width=0.51).again(history) is None
