@@ -79,7 +79,8 @@ ROTATED_AS = ("nobody", "nogroup") if os.geteuid() == 0 else (getpass.getuser(),
 def rotation(place: Path) -> Path:
     """Return a directory with a logrotate configuration and a directory `logs`.
 
-    `logs` is owned by the service user, and an admin has made it writable by its group."""
+    `logs` is owned by the service user, and an admin has made it writable by its group.
+    """
     (place / "logs").mkdir()
     if os.geteuid() == 0:
         shutil.chown(place / "logs", *ROTATED_AS)
