@@ -78,7 +78,7 @@ def tell(**what: Any) -> None:
 
 
 def one_record_each(site: Scenario) -> Scenario:
-    """Return the site with one record per application, as after campaigns, and without queries for recorded jobs."""
+    """Return the site with only the first record of each application, and without queries for recorded jobs."""
     first: dict[str, LinkableRecord] = {}
     for record, application in zip(site.records, site.applications, strict=True):
         first.setdefault(application, record)
@@ -107,7 +107,7 @@ def compare(site: Scenario, models: Mapping[str, Model]) -> None:
 
 
 def independent() -> None:
-    """Estimate weights by ECM from unlabeled sites of each kind, and measure each model on sites of all kinds."""
+    """Estimate weights without labels (by ECM) from each kind of site, and measure each model on sites of all kinds."""
     for name, size in UNLABELLED.items():
         model = calibrate(of(joined(name, range(FIRST_SEED, FIRST_SEED + size))), weights="ecm").model
         for scenario in UNLABELLED:

@@ -42,7 +42,7 @@ def _regenerated(block: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Rewrite both pages."""
+    """Update the outputs of commands on both evaluation pages."""
     TABLES.write_text(BLOCK.sub(_regenerated, TABLES.read_text()))
     tables = blocks(TABLES)
 

@@ -2,8 +2,8 @@
 """Run bench/fakeapp on this machine with an uncached file, with and without the Small Read Optimizer.
 
 A run is cold if no part of the file is in the page cache when the run begins. Only this file is dropped from the cache:
-`echo 3 >/proc/sys/vm/drop_caches` would also drop the files of other programs on the machine. Caches in the disk, or in
-a hypervisor below it, are not dropped.
+`echo 3 >/proc/sys/vm/drop_caches` would also drop the files of other programs on the machine. The caches of the disk
+itself and of a hypervisor are not dropped.
 """
 
 from __future__ import annotations

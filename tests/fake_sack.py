@@ -33,8 +33,8 @@ class FakeSack:
     """A context manager that serves `socket`, which is in a directory that all users may enter.
 
     If `replies` is set, the fake calls it with the kind and the data of each request, and sends what it returns. If
-    `hangs` is set, nothing is sent. If `believes` is set, every token is verified. Tokens are issued `ahead_s` seconds
-    in the future, because a daemon refuses tokens of the second in which it started.
+    `hangs` is set, nothing is sent. If `believes` is set, every token counts as valid. All tokens are issued `ahead_s`
+    seconds in the future, because a daemon refuses tokens of the second in which it started.
     """
 
     def __init__(self, ahead_s: int = 2) -> None:

@@ -9,13 +9,13 @@ publishes the rules file for the cluster. Then alice submits `cg` and bob `ft` (
 `sbatch`: in each pair of jobs, one has `--reprise=off` and the other does not, in random order. The times that are
 compared are those of the applications' iterations. Every run verifies its own results.
 
-The last line of output is a JSON object. `cg_gain` is 1 - t_with/t_without, from the pairs, where t_with is the time
-with the rules file; `cg_low` and `cg_high` are its 95 % bounds. A gain may be 0 or less. `network` describes the
-network. `cg_rules` says how many of the two collectives that `cg` calls have a rule in the file; if the number is 0,
-any difference is noise. Keys that begin with `ft_` have the same meaning for `ft`. `in_effect` means that the
-campaign's file was in the environment of every job without `--reprise=off` and of no other job, and that both users
-could read the file on all nodes. The campaign itself has proved that Open MPI follows the file. The exit status is 1 if
-a result was wrong or the file was not in effect.
+The last line of output is a JSON object. `cg_gain` is the gain of `cg`, 1 - t_with/t_without, computed from the pairs,
+where t_with is the time with the rules file; `cg_low` and `cg_high` are its 95 % bounds. A gain may be 0 or less.
+`network` describes the network. `cg_rules` says how many of the two collectives that `cg` calls have a rule in the
+file; if the number is 0, any difference is noise. Keys that begin with `ft_` have the same meaning for `ft`.
+`in_effect` means that the campaign's file was in the environment of every job without `--reprise=off` and of no other
+job, and that both users could read the file on all nodes. The campaign itself has proved that Open MPI follows the
+file. The exit status is 1 if a result was wrong or the file was not in effect.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
 
 
 def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bool) -> dict[str, Any]:
-    """Return the part of the final JSON object that is computed from the pairs of runs of each application."""
+    """Return the part of the final JSON object that is computed from the runs of the applications."""
     result: dict[str, Any] = {}
     for app, own in pairs.items():
         gain = paired_gain([without.seconds for without, _ in own], [given.seconds for _, given in own])

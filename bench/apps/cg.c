@@ -112,7 +112,7 @@ static int build(struct system *s, const struct options *o, int rank, int ranks)
     return 0;
 }
 
-// Return unknown `i` of the known solution, from which the right-hand side of the iteration is computed.
+// Return element `i` of the known solution, from which the iteration's right-hand side is computed.
 static double known(const struct system *s, long iteration, long i)
 {
     return draw_signed(s->seed, KNOWN + (uint64_t)iteration, (uint64_t)i);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "draw.h"
 
-// Apply the finalizer of SplitMix64 twice, so that neighboring streams and indices are uncorrelated.
+// Apply the finalizer of SplitMix64. draw_bits() calls this function twice, so that neighboring streams and indices are
+// uncorrelated.
 static uint64_t mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -220,8 +220,9 @@ static void back(struct cube *c)
     transform_slab(c, 1);
 }
 
-// Evaluate the functions of x, y and z whose product is the field after this number of iterations. Sum each function
-// term by term, and write its values to `factor`.
+// Evaluate three functions, one of x, one of y and one of z. Their product is the field after this number of
+// iterations. Sum the Fourier series of each function term by term, without a fast transform, and write the function's
+// values to `factor`.
 static void known_after(struct cube *c, long iteration)
 {
     for (long i = 0; i < 3 * c->n; i++)

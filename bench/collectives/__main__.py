@@ -172,7 +172,7 @@ class Bench:
         return Campaign(seconds, runs, trials, told)
 
     def _launches(self, told: Mapping[str, Any]) -> int:
-        """Return the number of launches; the directory of a trial that shared another's run is a symbolic link."""
+        """Return the number of launches; the directory of a trial without its own launch is a symbolic link."""
         places = self.cluster.path(told["directory"]).glob("*/[0-9]*")
         return sum(not place.is_symlink() for place in places)
 

@@ -39,7 +39,7 @@ from tests.unit.matcher_daemon import Daemon
 
 USERS, LOADED_RECORDS = 500, 10_000
 SUBMISSIONS = 10_000  # number of different requests; the users send these again and again
-QUESTIONS, WARM_UP = 5000, 50  # numbers of requests without pauses; QUESTIONS exceeds the daemon's queue of writes
+QUESTIONS, WARM_UP = 5000, 50  # measured requests (more than fit into the queue of writes), and earlier requests
 
 
 def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:

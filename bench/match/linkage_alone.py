@@ -20,7 +20,7 @@ SEEDS = 10
 
 
 def speedup(model: str, records: int) -> dict[str, Any]:
-    """Compare the times that the engine and a reference take to find and explain the best five of `records` records.
+    """Compare how long the linkage engine and a reference take to find and explain the best five of `records` records.
 
     The result has the times of the engine and of the reference, and their ratio. Before the measurement, both read the
     records, and the engine links other jobs and caches their data, as in a daemon. The reference compares the job with

@@ -46,7 +46,7 @@ class Crowd:
         self.load = Load([], [])
         self._path = path
         self._poll = select.epoll()
-        self._refused: deque[tuple[bytes, float]] = deque()  # to send once the daemon's backlog has room
+        self._refused: deque[tuple[bytes, float]] = deque()  # sent once the socket's backlog has room
         self._open: dict[int, tuple[socket.socket, float, bytes]] = {}
 
     def __len__(self) -> int:

@@ -82,7 +82,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
         for kind, path in files.items():
             count = HUNG if kind == "hung" else ASKED
             command = [*AS_ORDINARY_USER, str(program), f"endpoint=unix:{daemon.socket}", str(path), str(count)]
-            with tempfile.TemporaryFile() as told:  # not a pipe: a hung child would keep it open
+            with tempfile.TemporaryFile() as told:  # not a pipe, which a hung child would keep open
                 subprocess.run(command, check=True, stdout=told)
                 told.seek(0)
                 result |= _summary(f"job_asked_{kind}", [float(line) / 1e3 for line in told])

@@ -66,7 +66,7 @@ def prepare(cluster: VirtualCluster, chosen: Sequence[Kernel]) -> None:
     program = inside(ROOT / "bench/mpiio/mpiio")
     for size in all_sizes(chosen):
         cluster.write(f"{place(size)}/{size.name}.sh", script(size, program), user=USER, mode=0o755)
-        cluster.run(["chmod", "777", place(size)])  # trials run as the user `reprise`
+        cluster.run(["chmod", "777", place(size)])  # writable for trials, which run as the user `reprise`
 
 
 def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
@@ -157,7 +157,7 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
                 recorded += [size] if verified.get("record") else []
                 say(f"{size.name}: gain {gain:.1%} by prediction, {told['search_s']:.1f} s")
                 by_search, seconds, record = searched(cluster, size, f"{kernel.name}-beside", given, counted)
-                if record:  # retired, so that jobs get the predicted settings
+                if record:  # retire the record, so that jobs get the predicted settings
                     cluster.run(["reprise", "records", "retire", str(record)], user="reprise")
                 asked.append((gain, told["search_s"], by_search, seconds))
         with Daemon(cluster):

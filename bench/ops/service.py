@@ -61,7 +61,7 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """Log `count` decisions about jobs of all records, one job in ten held out; no decision is due to be purged."""
+    """Log `count` decisions about jobs of all records, one job in ten held out; all are too recent to be purged."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
     place: Mapping[str, Any] = {"block": "2-0", "block_size": BLOCK, "compared_id": 2}
     with Database.open(path) as database:

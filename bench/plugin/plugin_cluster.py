@@ -30,7 +30,7 @@ PORT = 7817
 PLAIN = "plain"
 WAYS = {
     PLAIN: "",
-    "again": "",  # no plugin either, to show how much two equal setups differ
+    "again": "",  # no plugin, as in `plain`, to show how much two equal setups differ
     "up": f"endpoint=unix:{SOCKET}",
     "absent": "endpoint=unix:/run/reprise/absent.sock",
     "hung": "endpoint=unix:/run/reprise/hung.sock",

@@ -44,7 +44,7 @@ def gains(
 
 
 def paired_gain(cluster: VirtualCluster, program: Program, environment: Environment, pairs: int, seed: int = 1) -> Gain:
-    """Run pairs on a cluster and return the gain of a setting. Raises ProgramError if a run fails."""
+    """Run a program in pairs, without and with a setting, and return the gain. Raises ProgramError if a run fails."""
 
     def run(given: Environment) -> float:
         return run_program(cluster, program, given)

@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass
 class Kept:
-    """A program's stored results. Those with the origin `origin` count; with `stale`, those of other code count too."""
+    """A program's stored results. Results of this `origin` count; if `stale` is set, so do those of other code."""
 
     path: Path
     program: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive search for gains (the look), which measures each setting alone, independent of how programs are run.
+"""The exhaustive search for gains (the look), which measures each setting alone; the caller defines how a program runs.
 
 `bench.real` compares the gains that a look finds with a profile's verdicts and with the gains that users get.
 

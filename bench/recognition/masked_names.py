@@ -142,7 +142,7 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """Yield the data for fitting the field's curves, one line for each part of an identity and interval of similarity.
+    """Yield the data for fitting the evidence curves of identities, one line for each part and interval of similarity.
 
     The intervals are 0.1 wide. For pairs of files whose parts have this similarity, a line has the number of pairs of
     builds of the same program, the number of pairs of different programs, and the resulting evidence in bits.

@@ -115,13 +115,13 @@ def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def by_user(results: Sequence[Result]) -> dict[str, Any]:
-    """Return `gains` of each user's jobs, by user."""
+    """Return the result of `gains` for each user's jobs, by user."""
     users = sorted({one.user for one in results})
     return {user: gains(one for one in results if one.user == user) for user in users}
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Divide the matched jobs by score into groups of about equal size, and return `gains` of each group.
+    """Divide the matched jobs by score into groups of about equal size, and return `gains` for each group.
 
     The group with the lowest scores comes first. Jobs with equal scores (to a hundredth) are in the same group.
     """

@@ -92,7 +92,7 @@ def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
 
 
 def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
-    """Submit a job as its user, wait for its end, and read its time. Raises ClusterError if it printed no time."""
+    """Submit a job as its user, wait for its end, and read its time. Raises ClusterError without a time."""
     directory = job.application.directory(job.user)
     number = cluster.submit(f"{directory}/sbatch", *options(job), *more, user=job.user, cwd=directory)
     end = cluster.wait_job(number, timeout_s=2 * LONGEST_S)

@@ -56,7 +56,7 @@ class Scale:
 
 THESIS = Scale(
     "thesis",
-    88,  # of 9,218 possible names; 55 draws from 88 give 41 different applications on average, as in the thesis
+    88,  # out of 9,218 possible ones; 55 draws from 88 give 41 different applications on average, as in the thesis
     {
         "alice": Profile(10, (5, 10), (1, 2)),
         "bob": Profile(20, (1, 5), (1, 3)),

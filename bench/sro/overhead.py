@@ -48,7 +48,7 @@ class Run:
     call_ns: float
 
 
-Pairs = list[tuple[Run, Run]]  # without and with the library
+Pairs = list[tuple[Run, Run]]  # (run without the library, run with the library)
 
 
 def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 NAMESPACES = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
 GROUP_PREFIX = "reprise-cluster"
-WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # a group's weight in cgroup v1 and v2; initially that of one process
+WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # a group's weight in cgroup v1 and v2; initially that of a process
 WEIGHT = 64
 """Scheduler weight of a cluster with latency, as a multiple of the weight of one process.
 

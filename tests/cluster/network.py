@@ -24,7 +24,7 @@ DEVICE = "fabric"  # the login node's network device
 MTU = 9000
 QUEUE_FRAMES = 16384  # queue length of a TAP device; TCP never fills it, but would fill the default of 1000
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # the root group, because nested groups have no real-time share
+ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # the root group; nested groups have no real-time CPU time
 
 
 def bits_per_second(rate: str) -> int:

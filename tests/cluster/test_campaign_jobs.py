@@ -123,7 +123,7 @@ def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> N
         waits = ["squeue", "--noheader", f"--job={job}", "--format=%T %r"]
         wait_for("the queue", lambda: site.cluster.run(waits).stdout.strip() == "PENDING BeginTime", 60)
         time.sleep(1.5)  # slurmd does not start a job in the second in which it killed the same job
-        # otherwise the job would wait for two minutes
+        # without a new start time, a requeued job would wait for two minutes
         site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])
         assert process.wait(120) == 0
     assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cluster
 SPANK = Path(__file__).resolve().parents[2] / "spank"
 SOCKET = "/run/reprise/matcher.sock"
 DEADLINE_S = 0.2
-BOUND_S = 0.3  # tolerance for the load on a virtual cluster; the quickest of three submissions is compared
+BOUND_S = 0.3  # tolerance in seconds for other load; only the quickest of three submissions is compared
 PLUGSTACK = f"optional spank_reprise.so deadline_ms={int(DEADLINE_S * 1000)} endpoint=unix:{SOCKET}\n"
 SCRIPT = "#!/bin/sh\n/usr/bin/env -0 | /usr/bin/sort -z | /usr/bin/tr '\\0\\n' '\\n?'\nsrun -n1 /usr/bin/env\nexit 3\n"
 OWN = re.compile(r"^SLURM_SPANK_REPRISE=.*\n", re.MULTILINE)

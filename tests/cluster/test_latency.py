@@ -128,7 +128,7 @@ def test_a_broadcast_reaches_all_and_nothing_else_reaches_a_third(slow: VirtualC
 
 
 def test_links_carry_no_more_than_their_rate_each_way() -> None:
-    frame_bits = 8 * (8000 + 4 + 28 + 14 + 20)  # data, number, IP and UDP, Ethernet, preamble and gap
+    frame_bits = 8 * (8000 + 4 + 28 + 14 + 20)  # data, sequence number, IP and UDP, Ethernet, preamble and gap
     with VirtualCluster(nodes=3, rate="50mbit", latency_us=100) as cluster:
         one, found = collected(cluster, "node0", node_address(0), ["node1"], 500)
         assert {sender: len(numbers) for sender, numbers in found.items()} == {node_address(1): 500}

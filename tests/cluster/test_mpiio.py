@@ -54,7 +54,7 @@ def report(cluster: VirtualCluster) -> dict[str, Any]:
         place = PLACE.replace("alice", user)
         cluster.write(f"{place}/dumps.sh", SCRIPT, user=user, mode=0o755)
         cluster.write(f"{place}/dump", DUMP, user=user, mode=0o755)
-        cluster.run(["chmod", "777", place])  # trials run as the user `reprise`
+        cluster.run(["chmod", "777", place])  # writable for trials, which run as the user `reprise`
     result = tune(cluster, "/home/reprise/dumps.yaml", CAMPAIGN)
     assert result["record"], result
     return result

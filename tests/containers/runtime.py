@@ -67,7 +67,7 @@ class Runtimes:
         return ["podman", *store, *how]
 
     def by_podman(self, options: Sequence[str], environment: Mapping[str, str], paths: Sequence[str]) -> Seen:
-        """Run `podman run OPTIONS tiny`, and return what its process sees."""
+        """Run `podman run OPTIONS tiny`, and return what the container's process sees."""
         own = ["run", "--rm", "--network=none", "--cgroups=disabled", *LIMITS]
         command = ["/bin/sh", "-c", PRINT.format(" ".join(paths))]
         return Seen.of(self._run([*self._podman, *own, *options, "tiny", *command], environment))

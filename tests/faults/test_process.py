@@ -149,7 +149,7 @@ def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None
 
 @pytest.mark.parametrize("name", ["read", "open", "access", "getcwd"])
 def test_a_file_system_so_slow_that_the_deadline_passes(job: Job, daemon: FakeDaemon, name: str) -> None:
-    """The plugin cannot interrupt the wait for the file system. Then the deadline has passed, so no request is sent."""
+    """The plugin cannot interrupt the wait for the file system. After the deadline, it sends no request."""
     job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}
     job.settings = ["kill_switch=/nowhere"]
     played = job.stub.submit(env=job.env, settings=[f"deadline_ms={DEADLINE_MS}"])

@@ -36,7 +36,7 @@ def programs() -> Path:
     return BUILD / "replay"
 
 
-@pytest.mark.slow  # compiles the plugin; in the quick tier, tests/spank uses these sanitizers
+@pytest.mark.slow  # because it compiles the plugin; in the quick tier, tests/spank uses these sanitizers
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     done = replay(programs, harness)

@@ -103,7 +103,7 @@ def _make(release: Release) -> None:
     denied = new / "usr/sbin/policy-rc.d"  # prevents packages from starting their daemons
     denied.write_text("#!/bin/sh\nexit 101\n")
     denied.chmod(0o755)
-    # the lists of an archived release have expired
+    # accept expired lists of packages, because those of an archived release have expired
     apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]
     _step(release, [*apt, "update"], env)
     _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted(release.groups)], env)

@@ -31,7 +31,7 @@ PORT = 7817
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/test.conf"
 LINE = f"optional spank_reprise.so endpoint=tcp:{HEAD_ADDRESS}:{PORT} matcher_uid={SERVICE_UID} deadline_ms=1000\n"
 SCRIPT_OF_ONE_NODE = SCRIPT.replace("nodes=4", "nodes=1")
-# Runs a command on a machine whose libmunge cannot be loaded, in mounts of its own.
+# Runs a command in a private mount namespace, in which libmunge cannot be loaded.
 HIDDEN = (
     "unshare",
     "--mount",
@@ -47,7 +47,7 @@ class ServiceDaemon(Daemon):
     """A daemon of the host's system in the cluster's network, which runs as the cluster's user `reprise`.
 
     The root of the release does not contain the Python packages that the daemon needs. The daemon reaches slurmctld's
-    socket through a descriptor, because other users than root cannot enter the cluster's root from outside.
+    socket through a descriptor, because users other than root cannot enter the cluster's root from outside.
     """
 
     def __init__(self, directory: Path, cluster: VirtualCluster) -> None:
