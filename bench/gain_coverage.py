@@ -42,7 +42,7 @@ PAIRS = 6
 JOB_PAIRS = (4, 3)  # number of pairs in each session of `reprise tune application`
 CAMPAIGNS = 2000
 SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviations of the logarithm of the factor that favors one side
-FEWEST = 4  # number of samples that a recorded point needs to be used as noise
+FEWEST = 4  # minimum number of samples of a recorded point that is used as noise
 
 
 def even(rng: np.random.Generator, runs: int) -> Array:

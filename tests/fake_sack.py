@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 CREATE, VERIFY = 64001, 64002  # requests
-ANY_USER = 2**32 - 1  # reader of a token that every user may verify
+ANY_USER = 2**32 - 1  # the claim `ruid` (reader) of a token that every user may verify
 HEADER = b'{"alg":"HS256","typ":"JWT"}'
 
 

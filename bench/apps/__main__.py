@@ -82,7 +82,7 @@ def tune(cluster: VirtualCluster) -> Published:
 
 
 def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
-    """Run an application with and without the rules file, in random order; return both runs."""
+    """Run an application twice, in random order; return the run without the rules file and the run with it."""
     done: dict[bool, Run] = {}
     for given in rng.sample((False, True), 2):
         done[given] = run(cluster, app, *(() if given else ("--reprise=off",)))

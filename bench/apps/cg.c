@@ -8,11 +8,12 @@
 // Differences from NAS CG: (1) Only rows are divided among the ranks, not rows and columns. NAS CG arranges the ranks
 // in a grid. It uses point-to-point messages both to sum the parts of a product within a row of the grid and for the
 // scalar products, so the only collectives of NAS CG that a rules file could affect are those that combine the values
-// of its timers. Here both operations are collectives among all ranks, so the file determines most of the
-// communication. This program is therefore one that a rules file can help, not a typical program. (2) The couplings are
-// at random distances from the diagonal with random values, so that each rank can compute its rows independently. (3)
-// NAS CG iterates towards an eigenvalue and compares it with a constant; here the right-hand sides are computed from
-// known solutions, so that both the residual and the error of every iteration can be computed.
+// of its timers. Here the exchange of the vector and the scalar products are collectives among all ranks, so the file
+// determines most of the communication. This program is therefore one that a rules file can help, not a typical
+// program. (2) The couplings have random values, at random distances from the diagonal, so that each rank can compute
+// its rows independently. (3) NAS CG iterates towards an eigenvalue and compares it with a constant; here the
+// right-hand sides are computed from known solutions, so that both the residual and the error of every iteration can be
+// computed.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>

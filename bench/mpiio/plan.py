@@ -91,7 +91,10 @@ def script(size: Size, program: str) -> str:
 def campaign(
     size: Size, path: str, user: str, family: str, search: Mapping[str, Any], counted: Collection[str] = PARTS
 ) -> dict[str, Any]:
-    """Return the definition of a campaign that minimizes the time of the `counted` parts, for models of this family."""
+    """Return the definition of a campaign that minimizes the time of the `counted` parts (writing, reading).
+
+    `family` names the group of models to which the campaign's measurements belong.
+    """
     parts = {name: {"pattern": rf"^{name}: ([\d.]+) s", "weight": float(name in counted)} for name in PARTS}
     return {
         "name": f"{size.name} of {family}",

@@ -149,7 +149,7 @@ def running(records: int) -> Iterator[tuple[VirtualCluster, Sequence[Script]]]:
 
 
 def load_plugin(cluster: VirtualCluster, arguments: str) -> None:
-    """Enable the plugin with these arguments on the whole cluster, as an administrator does; "": disable it."""
+    """Enable the plugin with these arguments on the whole cluster, or disable it if `arguments` is ""."""
     cluster.path(PLUGSTACK).unlink(missing_ok=True)
     if arguments:
         cluster.write(PLUGSTACK, line_of(arguments))
@@ -164,7 +164,7 @@ def submitter(
     pause_s: float = 0.0,
     nice: int = 0,
 ) -> list[tuple[float, int, str, str]]:
-    """Make submissions as a user with `bench.plugin.submitter`; return the time, exit status and output of each."""
+    """Run `bench.plugin.submitter` as a user; return the time, exit status and output of each submission."""
     plan = {"submissions": submissions, "parallel": parallel, "pause_s": pause_s}
     argv = ["nice", f"--adjustment={nice}", "/usr/bin/python3", f"{SOURCE}/bench/plugin/submitter.py"]
     done = cluster.run(argv, user=user, cwd=directory_of(user), stdin=json.dumps(plan), timeout_s=600)

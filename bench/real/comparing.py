@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how much settings reduce the run time, in runs that take turns with the default."""
+"""Measure how much settings reduce the run time, in runs that alternate with runs of the default."""
 
 from __future__ import annotations
 

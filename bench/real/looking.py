@@ -117,7 +117,7 @@ class Looking:
         }
 
     def _screen(self, tried: Sequence[Tried]) -> tuple[dict[str, float], list[float]]:
-        """Run each setting once, among default runs; return the times of completed settings, and of the default."""
+        """Run each setting once, among default runs; return the run times of completed settings, and of the default."""
         count = max(LEAST_DEFAULTS, len(tried) // SETTINGS_FOR_A_DEFAULT) if tried else 0
         line: list[Tried | None] = [*tried, *[None] * count]
         self.order.shuffle(line)

@@ -3,13 +3,13 @@
 
     python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 15000] [--report PATH]
 
-The applications of three users load the Small Read Optimizer. They are variations of four patterns of small reads
-(`scenario_plan.py`). Campaigns tune some jobs on a virtual cluster with a real Slurm. Then all jobs are submitted by
-plain `sbatch`, in pairs: with `--reprise=off`, so that the accelerator has its default settings, and without this
-option, in random order. Each job begins with a file that is not in the page cache. Jobs that seem slower are run in
-more pairs. For each application and number of nodes, the whole grid of settings is also measured, to find the gain of
-the best setting (the oracle). docs/reference/scenario.md describes the output. The last line of output is a JSON
-object.
+The applications of three users load the Small Read Optimizer. The applications are variations of four patterns of small
+reads (`scenario_plan.py`). Campaigns tune some jobs on a virtual cluster with a real Slurm. Then all jobs are submitted
+by plain `sbatch`, in pairs: with `--reprise=off`, so that the accelerator has its default settings, and without this
+option, in random order. Each job begins with a file that is not in the page cache. Jobs that seem slower with Reprise
+are run in more pairs. For each application and number of nodes, the whole grid of settings is also measured, to find
+the gain of the best setting (the oracle). docs/reference/scenario.md describes the output. The last line of output is a
+JSON object.
 """
 
 from __future__ import annotations

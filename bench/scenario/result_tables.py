@@ -94,7 +94,7 @@ def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
 
 
 def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return the four rows of the table in Robert 2021 by quality of the match, and a row for jobs without settings.
+    """Return the table by quality of the match: the four rows of Robert 2021, and a row for jobs without settings.
 
     The four rows are the combinations of a right or wrong application with a right or wrong number of nodes.
     """

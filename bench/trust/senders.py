@@ -262,7 +262,7 @@ def echo(name: str, path: Path) -> int:
 
 
 def hold(name: str, count: int, seconds: float) -> int:
-    """Keep `count` connections open for `seconds` after sending half a request; return the number of reconnections."""
+    """Hold `count` connections with half a request each for `seconds`; return the number of reconnections."""
     half = small(Words(1))[:200]
     held: list[socket.socket] = []
     again = 0

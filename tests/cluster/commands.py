@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that run commands to build a virtual cluster.
 
-This module imports only the standard library, because `init.py` uses it.
+This module imports only the standard library, because `init.py`, which runs with the system's Python, uses it.
 """
 
 from __future__ import annotations
