@@ -3,8 +3,9 @@
 
     python -m bench.measured [NAME...]
 
-Each landscape is measured by several campaigns, one after the other. Each campaign tries every point of the space once,
-in random order, so that slow changes of the machine affect all points.
+A landscape has the measured times of all points of a search space. Each landscape is measured by several campaigns, one
+after the other. Each campaign tries every point of the space once, in random order, so that slow changes of the machine
+affect all points.
 """
 
 from __future__ import annotations

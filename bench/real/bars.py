@@ -98,7 +98,7 @@ def judged(look: Mapping[str, Any]) -> Judged:
 
 
 def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """Return the part of the final JSON object that is about exhaustive looks."""
+    """Return the part of the final JSON object that is about looks, the exhaustive searches for gains."""
     found = {name: judged(look) for name, look in looks.items()}
     right, false_yes, false_no, cannot, unknown = (
         sum(len(getattr(one, key)) for one in found.values())

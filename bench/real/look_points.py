@@ -85,7 +85,8 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     space = tried_space(read(definition, {}))
     if not space:
         raise NotHereError("has no parameter that jobs can use")
-    # `verify` is left out, because the witness, which verifies settings, would add to the run time
+    # `verify` is left out, because the witness (a preloaded library), which verifies settings, would add to the run
+    # time
     unverified = {key: value for key, value in definition.items() if key != "verify"}
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 

@@ -31,7 +31,7 @@ def gain_row(program: Program, setting: str, gain: Sequence[float]) -> str:
 
 
 def overhead_row(program: Program, found: Mapping[str, Any]) -> str:
-    """Return the line about the witness's overhead."""
+    """Return the line about the overhead of the witness, the library that `reprise tune profile` preloads."""
     middle, low, high = found["percent"]
     return f"{program.name:18} the witness costs {middle:.1f} % ({low:.1f} to {high:.1f} %)"
 
@@ -44,7 +44,7 @@ def promise_rows(program: Program, one: Promise) -> list[str]:
 
 
 def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:
-    """Return the lines about an exhaustive look, with its gains and the number of right verdicts."""
+    """Return the lines about a look (exhaustive search for gains), with the gains and the number of right verdicts."""
     rows = [gain_row(program, name, one["gain"]) for name, one in found["again"].items()]
     best, seen = found["best"], bars.judged(found)
     if best:

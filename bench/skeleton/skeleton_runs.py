@@ -67,9 +67,10 @@ def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Too
 
 
 def witnessed_run(words: Sequence[str], ranks: int, reports: Path) -> tuple[Took, Profile]:
-    """Run a program with the witness, which writes to the new folder `reports`; return the run's times and profile.
+    """Run a program with the witness (profiling library), which writes to `reports`; return the times and the profile.
 
-    Raises RuntimeError if the program fails, TunerError if the witness recorded nothing.
+    The folder `reports` must not exist. Raises RuntimeError if the program fails, TunerError if the witness recorded
+    nothing.
     """
     reports.mkdir()
     took = timed_run(words, ranks, {"LD_PRELOAD": str(WITNESS), VARIABLE: str(reports)})

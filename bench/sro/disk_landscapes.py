@@ -3,11 +3,12 @@
 
     python -m bench.sro.disk_landscapes [--full] [--repetitions 2] [--patterns a,b,c,d]
 
-Every point of the grid runs with each pattern of bench/fakeapp, with a file that is not in the page cache. A repetition
-runs all patterns and points in random order, so that slow changes of the machine affect all of them. It also contains
-runs of the default and runs without the accelerator. The grid has about every other value of the grid in Robert 2021,
-table 4.5; `--full` measures the complete grid of that table, with 1,920 points, which takes half a day. The landscapes
-are stored in bench/landscapes/disk/, so that searches can replay them. The last line is a JSON object.
+A landscape has the measured times of all points of a grid of settings. Every point of the grid runs with each pattern
+of bench/fakeapp, with a file that is not in the page cache. A repetition runs all patterns and points in random order,
+so that slow changes of the machine affect all of them. It also contains runs of the default and runs without the
+accelerator. The grid has about every other value of the grid in Robert 2021, table 4.5; `--full` measures the complete
+grid of that table, with 1,920 points, which takes half a day. The landscapes are stored in bench/landscapes/disk/, so
+that searches can replay them. The last line is a JSON object.
 """
 
 from __future__ import annotations

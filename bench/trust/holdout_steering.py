@@ -57,5 +57,5 @@ def _job(alice: Speaker, slurmstepd: Speaker, number: int) -> str:
 
 
 def _is_over(alice: Speaker, slurmstepd: Speaker) -> bool:
-    """Run ten jobs; return whether at most two were held out, which shows that the user's trial is over."""
+    """Run ten jobs; return whether at most two were held out, i.e. whether the trial (`TRIAL` jobs) is over."""
     return [_job(alice, slurmstepd, 5_000 + number) for number in range(10)].count("holdout") <= 2

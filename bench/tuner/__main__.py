@@ -61,7 +61,7 @@ def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list
 
 
 def by_method(results: Results, game: str) -> dict[str, list[float]]:
-    """Return the results of all tasks of a game ("near" or "noise"), by method."""
+    """Return the results of all tasks of a game, "near" (without noise) or "noise", by method."""
     found: dict[str, list[float]] = {}
     for task, values in results.items():
         if task.game == game:
@@ -70,7 +70,7 @@ def by_method(results: Results, game: str) -> dict[str, list[float]]:
 
 
 def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str, float]]:
-    """Return the median result (the mean for the game "noise") by landscape and method."""
+    """Return the median result of a game (the mean for the game "noise") by landscape and method."""
     centre = statistics.median if game == "near" else statistics.fmean
     found: dict[str, dict[str, float]] = {}
     for task, values in results.items():

@@ -34,7 +34,7 @@ SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # methods that are started first, so t
 
 @dataclass(frozen=True)
 class Task:
-    """A method (`kind:name`) that plays a game on a landscape or in an arena, with the seeds 0 to `seeds` - 1."""
+    """A method (`kind:name`) that plays a game on a landscape or (with noise) an arena, with seeds 0 to `seeds` - 1."""
 
     method: str
     game: str

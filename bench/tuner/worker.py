@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Play games of one method in the method's Python environment: `python -m bench.tuner.worker METHOD`.
 
-Each task is a line of JSON on standard input: [game, landscape or arena, first seed, number of seeds]. The answer is a
-line with the list of results.
+Each task is a line of JSON on standard input: [game, landscape or arena (landscape with noise), first seed, number of
+seeds]. The answer is a line with the list of results.
 """
 
 from __future__ import annotations
