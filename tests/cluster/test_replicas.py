@@ -83,7 +83,7 @@ def assert_told_once(cluster: VirtualCluster, job: int) -> None:
 
 
 def test_the_first_matcher_is_killed_while_users_submit(cluster: VirtualCluster) -> None:
-    """The matcher writes messages shortly after they arrive, so only those of its last moments are lost."""
+    """The matcher writes messages to disk shortly after they arrive, so a kill loses only the newest messages."""
     primary, replica = Daemon(cluster), Daemon(cluster, REPLICA)
     with replica:
         primary.start()

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.cluster
 
 NODES = 8
 CALLS = "/srv/apps/calls"
-# A program that sums 8 KiB. At this latency, Open MPI's default algorithm takes twice as long as the best algorithm.
+# A program that sums 8 KiB. At the latency of the cluster in this file, Open MPI's default algorithm takes twice as
+# long as the best algorithm.
 PROGRAM = """\
 #include <mpi.h>
 #include <stdio.h>

@@ -156,7 +156,7 @@ def test_a_build_for_another_release_is_refused_and_stops_no_job(
     end = run(cluster, "fails.sh")
     assert (end.state, end.exit_status, CARRIED in end.output) == ("FAILED", 7, False)
     said = cluster.run(["srun", "true"]).stderr
-    if release.slurm == "20.11":  # this Slurm loads plugins built for any release, so the plugin itself refuses to work
+    if release.slurm == "20.11":  # loads plugins built for any release, so the plugin itself must refuse to work
         assert f"reprise: built for Slurm {other.slurm}.x, but this is 20.11." in said
         assert cluster.run(["srun", "true"], user="alice").stderr == ""
     else:
