@@ -110,7 +110,7 @@ class _Reader:
         return masked(parse(dataclasses.replace(self._submission, script=script), user="", submit_time=0.0))
 
     def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
-        """Return the least number of the script's first lines from which the parser gets metadata that `found` accepts.
+        """Return the smallest n such that `found` accepts the metadata of the script's first n lines.
 
         Return None if `found` rejects the metadata of the whole script, or accepts the metadata of an empty script.
         """

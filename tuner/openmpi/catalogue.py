@@ -104,7 +104,7 @@ CATALOGUE: Mapping[str, Collective] = {
 }
 
 
-# Open MPI ignores any letters that follow one of these names, so it reads "gatherv2" as gatherv.
+# Open MPI ignores any characters that follow one of these names, so it reads "gatherv2" as "gatherv".
 _OPEN_NAMES = tuple(name for name in NAMES if name.endswith(("v", "w")) and name != "scatterv")
 
 

@@ -37,7 +37,7 @@ def test_only_lines_of_two_words_are_read_as_hints() -> None:
 
 def test_hints_in_effect_and_missing_hints_raise_no_objection() -> None:
     assert objection(GIVEN, [OUT]) == objection({}, [OUT]) == objection({"cb_nodes": "02"}, [OUT]) == ""
-    # OMPIO, which reports no hints in effect (None), may open a file if there are no hints to check
+    # A file opened by OMPIO, which does not report its hints (None), is no objection if there are no hints to check.
     assert objection({}, [Opened("out", {}, None)]) == ""
     assert objection(GIVEN, [Opened("in", {}, None), Opened("other", {}, {"cb_nodes": "1"}), OUT]) == ""
 
