@@ -201,12 +201,22 @@ class Access(Section):
     A deny list takes precedence over an allow list; an empty allow list allows everyone.
     """
 
-    allow_users: list[str | UserId] = Field(default_factory=list, description="user names or ids")
-    deny_users: list[str | UserId] = Field(default_factory=list, description="user names or ids")
-    allow_accounts: list[str] = Field(default_factory=list, description="Slurm accounts")
-    deny_accounts: list[str] = Field(default_factory=list, description="Slurm accounts")
-    allow_partitions: list[str] = Field(default_factory=list, description="Slurm partitions")
-    deny_partitions: list[str] = Field(default_factory=list, description="Slurm partitions")
+    allow_users: list[str | UserId] = Field(
+        default_factory=list, description="users (names or ids) whose jobs may get settings; [] means all"
+    )
+    deny_users: list[str | UserId] = Field(
+        default_factory=list, description="users (names or ids) whose jobs never get settings"
+    )
+    allow_accounts: list[str] = Field(
+        default_factory=list, description="Slurm accounts whose jobs may get settings; [] means all"
+    )
+    deny_accounts: list[str] = Field(default_factory=list, description="Slurm accounts whose jobs never get settings")
+    allow_partitions: list[str] = Field(
+        default_factory=list, description="Slurm partitions whose jobs may get settings; [] means all"
+    )
+    deny_partitions: list[str] = Field(
+        default_factory=list, description="Slurm partitions whose jobs never get settings"
+    )
     staff: str = Field(
         "",
         description="group that may see other users' jobs in `reprise jobs` and `match`; "

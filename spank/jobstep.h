@@ -11,8 +11,8 @@
 // there is nothing to say. The caller must free the line. Sets `*remark` to a line for slurmd's log, or to NULL.
 char *jobstep_start(spank_t spank, const struct settings *settings, const char **remark);
 
-// Report the end of the job when the task of the batch step, which is the job's script, exits; do nothing in other steps.
-// Called in slurm_spank_task_exit.
+// Report the end of the job when the task of the batch step, which is the job's script, exits; do nothing in other
+// steps. Called in slurm_spank_task_exit.
 void jobstep_end(spank_t spank, const struct settings *settings);
 
 #endif

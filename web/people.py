@@ -47,7 +47,7 @@ class Person:
 class People:
     """Look-up of users by their tokens, and of users' rights by their groups.
 
-    Root and the user that runs the pages are always staff. Other users are staff if they are operators or in the group
+    Root and the user of the web server are always staff. Other users are staff if they are operators or in the group
     `access.staff`.
     """
 

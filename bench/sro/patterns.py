@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the Small Read Optimizer's gains on four patterns of reads, with its default and tuned.
+"""Measure the Small Read Optimizer's gains on four patterns of reads, with its default and with tuned settings.
 
 "Tuned" means the best point of the pattern's stored landscape (`make landscapes-sro`), measured again. Each round runs
-all patterns without the accelerator, with its default and tuned, in random order. Only runs of the same round are
-compared, and runs of the search, which may have been lucky, do not count. The file is never in the page cache when a
-run begins. Each gain is 1 - tuned/other, computed from pairs, with its 95 % bounds.
+all patterns in three ways, in random order: without the accelerator, with its default settings, and with its tuned
+settings. Only runs of the same round are compared, and runs of the search, which may have been lucky, do not count. The
+file is never in the page cache when a run begins. Each gain is 1 - tuned/other, where `other` is the time in one of the
+other two ways; it is computed from pairs and has 95 % bounds.
 """
 
 from __future__ import annotations

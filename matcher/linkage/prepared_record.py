@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of records for a table: all the work that does not need the table and can be done in any process."""
+"""Preparation of records for `record_table.Table`: all the work that needs no table and can be done in any process."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 """Client of SACK, the socket on which Slurm's daemons make and verify tokens on hosts with auth/slurm.
 
 A daemon identifies the process that connects by its uid (SO_PEERCRED), and signs or verifies a token with the cluster's
-key. A request consists of Slurm's protocol version, which the daemons of 23.11 to 25.11 only log, the length of the
-rest, the kind of request, and its data; all integers are big-endian (Slurm, src/plugins/auth/slurm/sack.c). A token is
-signed but not encrypted, and is accepted again until it expires.
+key. A request consists of Slurm's protocol version, the length of the rest, the kind of request, and its data; all
+integers are big-endian (Slurm, src/plugins/auth/slurm/sack.c). The daemons of 23.11 to 25.11 log the version and do not
+check it. A token is signed but not encrypted, and is accepted again until it expires.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tests.spank.conftest import Stub
 from tests.unit.matcher_daemon import Daemon, record
 from tests.waiting import wait_for
 
-# Runs a line of Python that patches `reprise`, and then `reprise`, as `python -m reprise` does.
+# Runs a line of Python that patches `reprise`, then runs `reprise` itself as `python -m reprise` does.
 PATCHED = "import sys, runpy; sys.argv = sys.argv[3:]; {}; runpy.run_module('reprise', run_name='__main__')"
 DECIDING_FAILS = "import reprise.matcher.daemon.service as service; service.answered = lambda *_, **__: 1 / 0"
 CLOCK_JUMPS = (

@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.matrix, pytest.mark.timeout(3000)]
 NEWEST = RELEASES[-1]
 PYTHON = "3.13"
 CLONE = "/opt/reprise"
-# Tests that are left out because they test Slurm, Open MPI and tools of Debian 12 rather than Python, or need a disk.
+# Tests that are left out: they test Debian 12's Slurm, Open MPI and tools rather than Python, or need files on a disk
+# rather than on tmpfs.
 OF_THE_SYSTEM = (
     "tests/unit/bench/test_mpiio_kernels.py",
     "tests/unit/bench/test_small_reads.py",

@@ -57,7 +57,7 @@ def read(objective: Objective, output: TrialOutput, work_directory: str, functio
 
 
 def load(name: str, directory: Path) -> Function:
-    """Return the function called `name`, as module.function, from a module in the site's directory of functions.
+    """Return the function that `name` (MODULE.FUNCTION) refers to, from a module in the site's directory of functions.
 
     The function runs with the coordinator's rights. Raise TunerError if anyone other than root and the current user can
     write to the file or its directory, or if the function cannot be loaded.

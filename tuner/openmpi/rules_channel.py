@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delivery of rules files to a site's jobs: the files, their form, and the environment variables that enable them.
 
-Where `han` outranks `tuned`, as from 5.0 on, a second file makes `han` pass to `tuned` the calls that have a rule.
+From Open MPI 5.0 on, `han` has a higher priority than `tuned`, so a second file makes `han` delegate the calls that
+have a rule to `tuned`.
 """
 
 from __future__ import annotations

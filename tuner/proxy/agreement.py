@@ -81,8 +81,8 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
         )
     if not any(_is_faster(proxy_times, *pair) for pair in permutations(proxy, 2)):
         if any(_is_faster(application_times, *pair, tolerance) for pair in permutations(proxy, 2)):
-            return said(False, "all settings are equal for the proxy, but not for the application")
-        return said(True, "all settings are equal for both")
+            return said(False, "all settings are equally fast with the proxy, but not with the application")
+        return said(True, "all settings are equally fast with both")
     return said(True, f"with {best}, the proxy's best, the application is within {tolerance:.0%} of its own best")
 
 

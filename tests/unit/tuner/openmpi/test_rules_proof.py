@@ -41,8 +41,8 @@ def test_a_file_in_effect_is_proved_with_few_launches(place: Path) -> None:
         return open_mpi()(plan)
 
     proof = prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, run, place)
-    # Two launches distinguish the 3 rows of bcast, and each other collective's row needs one launch. The last launch
-    # uses the file itself.
+    # Two launches distinguish the 3 rows of bcast. Each of the other collectives has one row, which needs one launch.
+    # The last launch uses the file itself.
     assert proof.launches == len(launches) == 2 + 1 + 1 + 1 + 1
     assert not list(place.iterdir())
 

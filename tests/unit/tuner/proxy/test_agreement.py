@@ -46,7 +46,7 @@ def test_a_proxy_that_sees_no_difference_chooses_nothing() -> None:
     assert not found.agrees and found.reason.startswith(
         ("all settings are equal for the proxy", "the application takes")
     )
-    assert agreement(flat, flat).reason == "all settings are equal for both"
+    assert agreement(flat, flat).reason == "all settings are equally fast with both"
 
 
 @pytest.mark.parametrize(
