@@ -35,7 +35,7 @@ def cluster() -> Iterator[VirtualCluster]:
     with VirtualCluster(nodes=4) as machine:
         install(machine)
         config = machine.path("/etc/reprise/reprise.toml")
-        text = config.read_text().replace("releases = []", 'releases = ["4.1.4"]')
+        text = config.read_text().replace("releases = []", 'releases = ["4.1.4"]', 1)
         config.write_text(text.replace("holdout = 0.0", "holdout = 0.1"))
         machine.run([*PYTHON, "-c", TUNE], user="reprise", cwd=SOURCE)
         machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")

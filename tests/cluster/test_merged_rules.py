@@ -69,7 +69,7 @@ def cluster(build: OpenMPIBuild) -> Iterator[VirtualCluster]:
     with VirtualCluster(nodes=NODES) as machine:
         install(machine)
         config = machine.path("/etc/reprise/reprise.toml")
-        text = config.read_text().replace("releases = []", f'releases = ["{build.version}"]')
+        text = config.read_text().replace("releases = []", f'releases = ["{build.version}"]', 1)
         config.write_text(text.replace("holdout = 0.05", "holdout = 0.0"))
         machine.write("/home/alice/job.sh", JOB, user="alice")
         yield machine

@@ -78,10 +78,17 @@ class Newcomer:
         release = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
         path = self.cluster.path(file)
         text = path.read_text()
-        wanted = {"cluster": f'"{self.cluster.spec.name}"', "nodes": "4", "releases": f'["{release}"]', "holdout": "0"}
-        for name, value in wanted.items():
-            text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
+        wanted = {
+            ("site", "cluster"): f'"{self.cluster.spec.name}"',
+            ("site", "nodes"): "4",
+            ("openmpi", "releases"): f'["{release}"]',
+            ("matcher", "holdout"): "0",
+        }
+        for (section, name), value in wanted.items():
+            head, _, rest = text.partition(f"[{section}]\n")
+            rest, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", rest, count=1, flags=re.MULTILINE)
             assert count == 1, name
+            text = f"{head}[{section}]\n{rest}"
         path.write_text(text)
 
     def starts_the_units(self, units: list[str]) -> None:

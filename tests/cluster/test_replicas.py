@@ -40,7 +40,9 @@ def cluster() -> Iterator[VirtualCluster]:
         machine.write(PLUGSTACK, f"optional spank_reprise.so {both} matcher_uid={uid} deadline_ms=1000\n")
         config = machine.path("/etc/reprise/reprise.toml")
         text = (
-            config.read_text().replace("releases = []", 'releases = ["4.1.4"]').replace("uid = 0\n", f"uid = {uid}\n")
+            config.read_text()
+            .replace("releases = []", 'releases = ["4.1.4"]', 1)
+            .replace("uid = 0\n", f"uid = {uid}\n")
         )
         config.write_text(
             text.replace('listen = ""', f'listen = "{HOST}:{PORT}"').replace("#publish = ", f'publish = "{RECORDS}" # ')
