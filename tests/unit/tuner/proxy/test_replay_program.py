@@ -61,9 +61,8 @@ def test_all_calls_are_made_and_timed_by_kind(program: Path, tmp_path: Path) -> 
 def test_computation_is_replaced_by_waiting_unless_disabled(program: Path, tmp_path: Path) -> None:
     slow = Mix([(0, 1)], [[Loop(10, [Call("barrier c=0", 20000.0)])] for _ in range(2)])
     assert replay(program, slow, tmp_path)["slowest_s"] >= 0.2
-    assert replay(program, slow, tmp_path, "--compute", "0.5")["kinds"]["compute"]["seconds"] == pytest.approx(
-        0.1, rel=0.2
-    )
+    runs = [replay(program, slow, tmp_path, "--compute", "0.5")["kinds"]["compute"]["seconds"] for _ in range(3)]
+    assert min(runs) == pytest.approx(0.1, rel=0.2), "other processes only delay a run"
     assert "compute" not in replay(program, slow, tmp_path, "--compute", "none")["kinds"]
 
 
