@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from reprise.tuner.model.space import Parametrization, Space, Value
+from reprise.tuner.model.space import Parametrization, Value
 from reprise.tuner.search import grid_points
-from reprise.tuner.search.search_method import Key, OpenedSearch
+from reprise.tuner.search.based_search import BasedSearch
 
 LEAST_EFFECTS = 8
 """Minimum number of measured single changes from which the noise of values without an effect is estimated."""
@@ -25,7 +23,7 @@ CLEAR = 1.3
 """
 
 
-class ScreeningSearch(OpenedSearch):
+class ScreeningSearch(BasedSearch):
     """A search that tries each value of each axis alone, then combines the values that helped.
 
     After the single changes, which alternate between the axes, the search proposes the combination of all changes that
@@ -34,25 +32,7 @@ class ScreeningSearch(OpenedSearch):
     is a campaign's default (moved to the grid), or to the grid's first point if nothing was observed.
     """
 
-    def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
-        super().__init__(space, seed, opening)
-        self._base: Parametrization = space.canonical({axis.name: axis.values[0] for axis in space.parameters})
-        self._first = self._base
-
-    def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
-        """Record an evaluation; the first point becomes the base of the single changes."""
-        if not self._told.evaluations:
-            self._base = grid_points.snap(self._space, parametrization)
-            self._first = self._space.canonical(parametrization)
-        super().tell(parametrization, value, censored=censored)
-
-    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
-        for point in self._in_order():
-            if self._space.key(point) not in taken:
-                return point
-        return grid_points.free(self._space, taken, np.random.default_rng(self._seed))
-
-    def _in_order(self) -> Iterator[Parametrization]:
+    def _in_order(self, pending: Sequence[Parametrization]) -> Iterator[Parametrization]:
         yield from self._alone()
         helped = self._helped()
         if len(helped) > 1:
@@ -66,14 +46,8 @@ class ScreeningSearch(OpenedSearch):
 
     def _alone(self) -> Iterator[Parametrization]:
         """Yield the base with one changed value: the first other value of each axis, then the second, and so on."""
-        others = {
-            axis.name: [value for value in axis.values if value != self._base[axis.name]]
-            for axis in self._space.parameters
-        }
-        for place in range(max(map(len, others.values()), default=0)):
-            for name, values in others.items():
-                if place < len(values):
-                    yield self._with({name: values[place]})
+        for name, value in self._single_values():
+            yield self._with({name: value})
 
     def _helped(self) -> dict[str, Value]:
         """Return the best single change of each axis that improved on the base beyond noise, the best axis first."""

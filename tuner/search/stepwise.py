@@ -9,8 +9,7 @@ them together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +18,8 @@ from reprise.config import Section
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.space import Parametrization, Space, Value
 from reprise.tuner.search import grid_points
-from reprise.tuner.search.search_method import Key, Observation, OpenedSearch
+from reprise.tuner.search.based_search import BasedSearch
+from reprise.tuner.search.search_method import Observation
 
 EFFECT = 0.2
 """Standard deviation of a change's effect before its first run, relative to the value of the base."""
@@ -40,12 +40,11 @@ class Settings(Section):
     )
 
 
-class StepwiseSearch(OpenedSearch):
+class StepwiseSearch(BasedSearch):
     """A search that tries each change on top of the best point so far.
 
-    The base is the first observed point, which is a campaign's default (moved to the grid), or the grid's first point
-    if nothing was observed. After the changes, the search proposes the combination of all changes that helped, the best
-    point without one of its changes, the neighbors of the best point, and the remaining points in random order.
+    After the changes, the search proposes the combination of all changes that helped, the best point without one of its
+    changes, the neighbors of the best point, and the remaining points in random order.
     """
 
     def __init__(
@@ -53,31 +52,16 @@ class StepwiseSearch(OpenedSearch):
     ) -> None:
         """Create the search. Raise TunerError if a change is not on the grid."""
         super().__init__(space, seed, opening)
-        self._base: Parametrization = space.canonical({axis.name: axis.values[0] for axis in space.parameters})
-        self._first = self._base
         self._wanted: Sequence[Change] = settings.changes if settings else ()
         for change in self._wanted:
             if not change.keys() <= self._base.keys() or not grid_points.holds(space, {**self._base, **change}):
                 raise TunerError(f"search: changes: {dict(change)} is not a change on the grid: correct it")
 
-    def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
-        """Record an evaluation; the first point becomes the base of the changes."""
-        if not self._told.evaluations:
-            self._base = grid_points.snap(self._space, parametrization)
-            self._first = self._space.canonical(parametrization)
-        super().tell(parametrization, value, censored=censored)
-
-    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
-        for point in self._in_order(pending):
-            if self._space.key(point) not in taken:
-                return point
-        return grid_points.free(self._space, taken, np.random.default_rng(self._seed))
-
     def _in_order(self, pending: Sequence[Parametrization]) -> Iterator[Parametrization]:
         effects = self._effects()
         best = self._best(effects)
         tried = [*pending, *(one.point for one in self._told.observations.values())]
-        for change in self._wanted or self._singles():
+        for change in self._wanted or [{name: value} for name, value in self._single_values()]:
             if not any(_has(point, change) for point in tried):
                 point = self._with(best, change)
                 if _has(point, change):
@@ -87,12 +71,6 @@ class StepwiseSearch(OpenedSearch):
             yield self._space.canonical({**best, name: self._base[name]})
         yield from grid_points.beside(self._space, best)
 
-    def _singles(self) -> list[Change]:
-        """Return a change for each value of each axis: the first other value of every axis, then the second."""
-        axes = self._space.parameters
-        columns = [[{axis.name: value} for value in axis.values if value != self._base[axis.name]] for axis in axes]
-        return [change for row in zip_longest(*columns) for change in row if change is not None]
-
     def _with(self, point: Parametrization, change: Change) -> Parametrization:
         """Return a point with a change.
 
@@ -101,11 +79,15 @@ class StepwiseSearch(OpenedSearch):
         whole = self._space.canonical({**point, **change})
         if _has(whole, change):
             return whole
-        kept: Change = change
-        for name, value in self._changes(point).items():
-            more = {name: value, **kept}
-            if _has(self._space.canonical({**self._base, **more}), more):
-                kept = more
+        return self._joined(change, self._changes(point).items())
+
+    def _joined(self, change: Change, more: Iterable[tuple[str, Value]]) -> Parametrization:
+        """Return the base with a change and, in order, all further values that are compatible with the earlier ones."""
+        kept = change
+        for name, value in more:
+            both = {name: value, **kept}
+            if _has(self._space.canonical({**self._base, **both}), both):
+                kept = both
         return self._space.canonical({**self._base, **kept})
 
     def _changes(self, point: Parametrization) -> dict[str, Value]:
@@ -155,12 +137,8 @@ class StepwiseSearch(OpenedSearch):
 
     def _helpful(self, effects: Mapping[tuple[str, Value], float]) -> Parametrization:
         """Return the combination of all changes that helped; of two that exclude each other, the better one."""
-        kept: Change = {}
-        for (name, value), effect in sorted(effects.items(), key=lambda item: item[1]):
-            more = {name: value, **kept}
-            if effect < -SAME and _has(self._space.canonical({**self._base, **more}), more):
-                kept = more
-        return self._space.canonical({**self._base, **kept})
+        ranked = sorted(effects.items(), key=lambda item: item[1])
+        return self._joined({}, [one for one, effect in ranked if effect < -SAME])
 
 
 def _has(point: Parametrization, change: Change) -> bool:
