@@ -127,8 +127,8 @@ def _promised(found: dict[str, Any], schema: int) -> Mapping[str, int]:
         raise InvalidValueError("line 1: is not a header of `reprise db export` that this release can read")
     if found.get("schema") != schema:
         raise InvalidValueError(
-            f"line 1: was exported from schema {found.get('schema')}, but this database has schema {schema}: "
-            "use the same release"
+            f"line 1: the file was exported from schema {found.get('schema')}, but this database has schema {schema}: "
+            "export and import with the same release of Reprise"
         )
     if rows.keys() != COLUMNS.keys():
         raise InvalidValueError(

@@ -43,8 +43,8 @@ START = """\
 # commands of a release pass to getopt_long(3).
 """
 PLUGINS = """
-# Options of SPANK plugins: Reprise's, which exists wherever a submission is read, and those of pyxis, which are
-# recognized only by their full names, because most sites do not have them. This list is maintained by hand.
+# Options of SPANK plugins. Reprise's own option is always present where a submission is read. Most sites do not have
+# pyxis, so its options are recognized only by their full names. This list is maintained by hand.
 """
 
 

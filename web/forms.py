@@ -100,7 +100,7 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
-    """Convert the form's values to the content of a campaign file. Raise a TunerError that names the wrong setting."""
+    """Convert the form's values to the content of a campaign file. Raise a TunerError that names an invalid setting."""
     said = {key: value.strip() for key, value in fields.items()}
     search: dict[str, Any] = {key: number(said, key) for key in ("budget", "seed") if said.get(key)}
     application: dict[str, Any] = {"script": said.get("script", ""), "user": said.get("user", "")}
@@ -128,7 +128,7 @@ def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
 
 
 def from_text(text: str) -> dict[str, Any]:
-    """Parse a campaign file that the user has edited. Raise a TunerError that names the wrong setting."""
+    """Parse a campaign file that the user has edited. Raise a TunerError that names an invalid setting."""
     data = _mapping(text, "this campaign")
     check(data, "this campaign")
     return data

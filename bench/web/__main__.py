@@ -196,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.web", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, default=1_000_000, help="number of records, decisions and jobs each")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="number of records, and of decisions, and of jobs")
     parser.add_argument("--requests", type=int, default=20, help="number of requests for each page")
     parser.add_argument("--without-browser", action="store_true")
     parser.add_argument("--without-packages", action="store_true")

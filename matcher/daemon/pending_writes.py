@@ -129,7 +129,10 @@ class Queue:
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add a made entry ahead of its uid's unmade ones, because its sender waits. Never waits for the database."""
+        """Add an entry that is ready for writing. Never waits for the database.
+
+        It goes before the entries of its uid that are still to be made, because a client waits for it.
+        """
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:

@@ -37,7 +37,8 @@ _MODULE = re.compile(r"[\w./:]+")
 class ScriptFile:
     """Contents of a script by which it can be identified.
 
-    `functions` and `imports` are hashes (CRC-32) of names. `contents` is the sketch of the words.
+    `functions` and `imports` are hashes (CRC-32) of the names that the script defines and imports. `contents` is a
+    sketch (see `minwise`) of all words of the script.
     """
 
     functions: npt.NDArray[np.uint64]

@@ -188,7 +188,10 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Axis:
-    """Parts whose sum of contributions is looked up in one table; `codes` has the index in the table for each row."""
+    """Parts of the model whose contributions to a score are added up in advance, in one table of sums.
+
+    `codes`: for each record, the index of its sum in this table.
+    """
 
     parts: tuple[int, ...]
     codes: Codes

@@ -84,7 +84,7 @@ def calibrate(
     sources = {"--from-sacct": accounting, "--scripts": scripts, "--made-up": made_up}
     given = [option for option, value in sources.items() if value]
     if len(given) > 1:
-        raise MatcherError(f"{' and '.join(given)} exclude each other: give one of them")
+        raise MatcherError(f"{' and '.join(given)} are mutually exclusive: give one of them")
     if scripts and weights == "ecm":
         raise MatcherError(
             "--weights ecm learns from jobs of unknown applications, not from --scripts: leave out one of the two"

@@ -111,7 +111,7 @@ def explain(
 
 @rules.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--collective", help="Print the line that decides a call of this collective, e.g. allreduce.")
+@click.option("--collective", help="Print the line that selects the algorithm for this collective, e.g. allreduce.")
 @click.option("--size", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Bytes of its buffer.")
 @click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes of the communicator.")
 @click.option("--ranks", type=click.IntRange(min=1), default=2, show_default=True, help="Ranks of the communicator.")

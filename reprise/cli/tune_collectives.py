@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     type=click.Choice(list(collectives_campaign.STRATEGIES)),
     default="shared",
     show_default=True,
-    help="shared: measure all sizes in one run, with one model; per-size: each size separately, as published.",
+    help="shared: measure all sizes in one run, with one model; per-size: search each size separately (Sartori 2024).",
 )
 @click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="Benchmark to measure with (default: own).")
 @click.option(

@@ -44,7 +44,7 @@ HIDDEN = (
 
 
 class ServiceDaemon(Daemon):
-    """A daemon of the host's system in the cluster's network, which runs as the cluster's user `reprise`.
+    """A daemon that runs on the host's system, in the cluster's network, as the cluster's user `reprise`.
 
     The root of the release does not contain the Python packages that the daemon needs. The daemon reaches slurmctld's
     socket through a descriptor, because users other than root cannot enter the cluster's root from outside.

@@ -35,8 +35,8 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
 """Programs that mostly compute if they are run with these arguments."""
 RANKS = [2, 4]
-# Numbers of ranks to test, for programs whose communication is random with more ranks than these, because each worker
-# takes the next task whenever it is free.
+# Numbers of ranks for programs that must not be compared with more ranks: the messages of `queue` then differ from run
+# to run, because each worker takes the next task whenever it is free.
 BY_CHANCE = {"queue": [2]}
 SPEED_UP_MIN = 5
 

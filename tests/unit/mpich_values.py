@@ -67,8 +67,8 @@ LIBRARY = MpichLibrary("4.0.2", "/usr/lib/libmpich.so.12", TABLE, NAMES)
 def mpich(reader: Callable[[str], dict[str, Any]] = json.loads) -> Runner:
     """Return a runner that acts like the probe on MPICH, with `reader` as the reader of selection files.
 
-    The program fails at a call for which the file selects an algorithm of another collective. Its output says nothing
-    else about algorithms.
+    The program fails at a call for which the file selects an algorithm of another collective. Otherwise, its
+    output does not show which algorithm was used.
     """
 
     def run(plan: TrialPlan) -> TrialOutput:

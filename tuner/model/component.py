@@ -191,7 +191,7 @@ class Component(Protocol):
     version: str
 
     def context(self) -> Mapping[str, object]:
-        """Return the conditions under which the measurements and the record are valid, in addition to the cluster.
+        """Return the conditions, besides the cluster, under which the measurements and the record are valid.
 
         A campaign is only resumed under the same conditions.
         """

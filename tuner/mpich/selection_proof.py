@@ -29,7 +29,7 @@ from reprise.tuner.mpich.selection_reader import Call
 
 SUFFIX = ".json"
 SMALL_RANKS = 2  # size of the smaller communicator that the file must not affect
-# Algorithm of another collective, for barrier (True) and for all other collectives (False).
+# An algorithm that the probed collective cannot use: the key is True if that collective is barrier, otherwise False.
 FOREIGN = {True: "MPIR_Bcast_intra_binomial", False: "MPIR_Barrier_intra_dissemination"}
 STEP = 4  # bytes of an element of a reduction; all probed sizes are multiples of it
 MPI_SUCCESS = 0

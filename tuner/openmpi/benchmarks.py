@@ -355,7 +355,7 @@ def _program(path: Path, files: Sequence[Path], name: str) -> Path:
     if len(found) > 1:
         first, second, *_ = sorted(found.values())
         raise TunerError(
-            f"settings: benchmark_path: {path} contains several programs {name} ({first}, {second}): specify one"
+            f"settings: benchmark_path: {path} contains several programs named {name} ({first}, {second}): specify one"
         )
     (program,) = found.values()
     if not program.stat().st_mode & 0o111:

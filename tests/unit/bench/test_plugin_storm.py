@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how the many jobs that `make bench-plugin` submits at once are checked for a changed environment."""
+"""Test the check in `make bench-plugin` that no job's environment was changed while many jobs are submitted at once."""
 
 from __future__ import annotations
 

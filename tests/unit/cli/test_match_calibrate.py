@@ -184,7 +184,11 @@ def test_the_requested_rate_of_false_matches_is_kept_on_held_out_sites(site: Dae
             "JobID|User\n1|a\n",
             "<stdin>: the first line has no column JobName: use the output of",
         ),
-        (["x.toml", "--from-sacct", "-", "--made-up"], "", "--from-sacct and --made-up exclude each other: give one"),
+        (
+            ["x.toml", "--from-sacct", "-", "--made-up"],
+            "",
+            "--from-sacct and --made-up are mutually exclusive: give one",
+        ),
         (
             ["x.toml", "--made-up", "--name", "a\nb"],
             "",

@@ -122,7 +122,7 @@ def without(line: str, *columns: str) -> str:
         (lambda lines: [*lines, "[]"], f"line {COUNT + 2}: is list, not an object"),
         (lambda lines: [lines[0], "[" * 200_000], "line 2: is nested too deeply"),
         (lambda lines: lines[1:], "line 1: is not a header of `reprise db export`"),
-        (lambda lines: [changed(lines[0], schema=3), *lines[1:]], "line 1: was exported from schema 3, but this"),
+        (lambda lines: [changed(lines[0], schema=3), *lines[1:]], "line 1: the file was exported from schema 3,"),
         (lambda lines: [changed(lines[0], version=2), *lines[1:]], "line 1: is not a header of `reprise db export`"),
         (lambda lines: [changed(lines[0], rows=None), *lines[1:]], "line 1: is not a header of `reprise db export`"),
         (lambda lines: [changed(lines[0], rows={"a": 1}), *lines[1:]], "line 1: its tables are not those of"),

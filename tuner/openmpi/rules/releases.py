@@ -56,8 +56,8 @@ FAMILIES = (
     Family("5.0.7+", "5.0", (5, 0, 7), (5, 0, 99), _WITH_HEADER),
     Family("6", "6.0", (6, 0, 0), None, replace(_WITH_HEADER, shifted=True), json=True, forced_first=True),
 )
-# A build of Bull or Eviden with coll_tuned_dynamic_rules_fileformat set to 1. No release is numbered 0.0.0, so only the
-# name "nodes" selects this family.
+# A vendor's build (Bull, now Eviden) with coll_tuned_dynamic_rules_fileformat set to 1. No release is numbered 0.0.0,
+# so only the name "nodes" selects this family.
 NODE_LEVEL = Family("nodes", "5.0", (0, 0, 0), (0, 0, 0), Dialect(nodes=True))
 
 

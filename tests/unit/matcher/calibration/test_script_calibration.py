@@ -165,7 +165,7 @@ def test_the_command_reads_the_output_of_sacct_and_reports_the_quality_of_both_m
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--made-up"], "--scripts and --made-up exclude each other: give one"),
+        (["--made-up"], "--scripts and --made-up are mutually exclusive: give one"),
         (
             ["--weights", "ecm"],
             "--weights ecm learns from jobs of unknown applications, not from --scripts",

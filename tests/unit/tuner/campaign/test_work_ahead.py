@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the estimate of a campaign's longest remaining time, from its trials and their pace."""
+"""Test the estimate of the time that a campaign still takes at most, based on its trials and their pace."""
 
 from __future__ import annotations
 
