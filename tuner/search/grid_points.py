@@ -61,11 +61,13 @@ def draw(space: Space, rng: np.random.Generator) -> Parametrization:
 
 
 def holds(space: Space, point: Parametrization) -> bool:
-    """Return whether the canonical form of a point is on the grid."""
+    """Return whether a point is equivalent to a grid point.
+
+    Its canonical form may have values that are not on the grid, for parameters that the point ignores.
+    """
     try:
-        canonical = space.canonical(point)
-        return all(canonical[parameter.name] in parameter.values for parameter in space.parameters)
-    except KeyError:
+        return space.key(snap(space, point)) == space.key(point)
+    except (KeyError, TypeError, ValueError):  # a parameter is missing, or a number is not one
         return False
 
 

@@ -68,7 +68,7 @@ class StepwiseSearch(BasedSearch):
                     yield point
         yield self._helpful(effects)
         for name in self._changes(best):
-            yield self._space.canonical({**best, name: self._base[name]})
+            yield grid_points.snap(self._space, {**best, name: self._base[name]})
         yield from grid_points.beside(self._space, best)
 
     def _with(self, point: Parametrization, change: Change) -> Parametrization:
@@ -76,7 +76,7 @@ class StepwiseSearch(BasedSearch):
 
         If a change that the point already has would suppress this one, the earlier change is undone.
         """
-        whole = self._space.canonical({**point, **change})
+        whole = grid_points.snap(self._space, {**point, **change})
         if _has(whole, change):
             return whole
         return self._joined(change, self._changes(point).items())
@@ -86,9 +86,9 @@ class StepwiseSearch(BasedSearch):
         kept = change
         for name, value in more:
             both = {name: value, **kept}
-            if _has(self._space.canonical({**self._base, **both}), both):
+            if _has(grid_points.snap(self._space, {**self._base, **both}), both):
                 kept = both
-        return self._space.canonical({**self._base, **kept})
+        return grid_points.snap(self._space, {**self._base, **kept})
 
     def _changes(self, point: Parametrization) -> dict[str, Value]:
         """Return the values in which a point differs from the base."""

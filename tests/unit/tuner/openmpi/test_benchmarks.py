@@ -291,7 +291,7 @@ def test_a_benchmark_that_cannot_be_used_is_refused_before_anything_is_measured(
     imb.chmod(0o644)
     refused("IMB-MPI1 is not executable: `chmod", "imb", imb)
     shutil.copytree(osu / "libexec", osu / "old")
-    refused(r"contains several programs osu_bcast \(.*libexec.*, .*old.*\)", "osu", osu)
+    refused(r"contains several programs named osu_bcast \(.*libexec.*, .*old.*\)", "osu", osu)
 
 
 def test_the_catalogue_has_all_collectives_that_imb_measures() -> None:

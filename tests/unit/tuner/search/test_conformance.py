@@ -79,6 +79,21 @@ def test_equivalent_points_are_asked_once(method: str) -> None:
 
 
 @every_method
+def test_an_ignored_parameter_may_have_a_value_that_is_not_on_the_grid(method: str) -> None:
+    """A measured landscape stores its points in a table, so only values on the grid are known to be ignored."""
+    parameters = Parameter("a", (0, 1, 2), "category"), Parameter("b", (2, 3)), Parameter("c", (0, 8, 9))
+    table = {
+        (a, b, c): {"a": a, "b": b, "c": c} if a == 2 else {"a": a, "b": 4, "c": 0}
+        for a in (0, 1, 2)
+        for b in (2, 3)
+        for c in (0, 8, 9)
+    }
+    space = Space(parameters, lambda point: table.get((point["a"], point["b"], point["c"]), point))
+    keys = tell_all(build(method, space, 1, 2), space)
+    assert sorted(keys) == sorted(space.key(point) for point in space.points)
+
+
+@every_method
 @pytest.mark.parametrize(
     "space",
     [
