@@ -32,12 +32,15 @@ runs. `--report` prints this line without measuring. A key without measurements 
   results from other code or another network; these results do not count. `wrong`: programs with a failed part; if there
   are any, the exit status is 1. `seconds`: the times of all runs in seconds, by program. `gains`: each gain and its
   bounds, by program and setting.
-- `promises`: promised and measured gains, by program. `claims`: the number of promises. `claims_held`: the share of
-  promises whose interval contains the gain measured afterwards. `false_claims`: the number of programs with a promise
-  that gained 0 or less. `slower`: the number of programs that lost beyond noise. `gained`: the number of programs that
-  gained 10 % or more, beyond noise. `mpi_gained`: the number of programs that gained beyond noise by settings of
-  components that touch only MPI messages and collectives (`touches`). `mpi_gained_10pct`: the number of these programs
-  that gained 10 % or more.
+- `promises`: promised and measured gains, by program; `by_communication` is the gain of the settings of communication
+  alone (see `mpi_gained`). `claims`: the number of promises. `claims_held`: the share of promises whose interval
+  contains the gain measured afterwards. `false_claims`: the number of programs with a promise that gained 0 or less.
+  `slower`: the number of programs that lost beyond noise. `gained`: the number of programs that gained 10 % or more,
+  beyond noise. `mpi_gained`: the number of programs that gained beyond noise by their record's settings of
+  communication, which are the settings of components that touch only MPI messages and collectives (`touches`). If the
+  record has other settings too, each round of the pairs of `--tune` has a third job, with `--reprise=off` and only the
+  settings of communication as variables of its own environment; the gain is that of these jobs. `mpi_gained_10pct`: the
+  number of the programs in `mpi_gained` whose gain by communication is 10 % or more.
 - `cost_runs`: the number of runs of a program for its profile, recording and campaign (median over the programs that
   had a campaign). `cost_runs_with_proxy`: this number plus the node-hours of the program's proxy, converted to runs of
   the program. `proxies`: the number of programs with a proxy. `proxy_agreement`: the share of proxies whose best

@@ -42,7 +42,7 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
     """Return the part of the final JSON object that compares promised with measured gains."""
     given = [one for one in promises.values() if one.promised]
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
-    by_mpi = [one for one in given if one.communication and one.is_beyond_noise]
+    by_mpi = [one.by_communication for one in given if one.by_communication and one.by_communication[1] > 0]
     campaigns = [one for one in promises.values() if one.campaign]
     losses = [one.proxy["loss"] for one in campaigns if one.proxy and one.proxy.get("loss") is not None]
     return {
@@ -53,7 +53,7 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
         "slower": sum(bool(one.kept and one.kept[2] < 0) for one in given) if promises else None,
         "gained": len(gained) if promises else None,
         "mpi_gained": len(by_mpi) if promises else None,
-        "mpi_gained_10pct": sum(one in gained for one in by_mpi) if promises else None,
+        "mpi_gained_10pct": sum(gain[0] >= WORTH for gain in by_mpi) if promises else None,
         "cost_runs": _median([one.runs for one in campaigns]),
         "cost_runs_with_proxy": _median([one.all_runs for one in campaigns]),
         "proxies": len(losses),
@@ -144,7 +144,7 @@ def _share(held: Sequence[bool]) -> float | None:
 
 
 def _shown(one: Promise) -> dict[str, Any]:
-    both = (("promised", one.promised), ("kept", one.kept))
-    bounds = {name: found and [round(bound, 4) for bound in found] for name, found in both}
+    gains = (("promised", one.promised), ("kept", one.kept), ("by_communication", one.by_communication))
+    bounds = {name: found and [round(bound, 4) for bound in found] for name, found in gains}
     loss = one.proxy.get("loss") if one.proxy else None
     return {"kind": one.kind, "runs": one.runs, "settings": one.settings, **bounds, "proxy_loss": loss}

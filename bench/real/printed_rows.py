@@ -40,7 +40,8 @@ def promise_rows(program: Program, one: Promise) -> list[str]:
     """Return the lines about the promised gain and the gain measured afterwards."""
     if not one.promised:
         return [f"{program.name:18} no gain was promised after {one.runs} runs"]
-    return [gain_row(program, name, gain) for name, gain in (("promised", one.promised), ("kept", one.kept)) if gain]
+    gains = (("promised", one.promised), ("kept", one.kept), ("kept by communication", one.kept_part))
+    return [gain_row(program, name, gain) for name, gain in gains if gain]
 
 
 def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:

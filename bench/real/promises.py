@@ -6,25 +6,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bench.real.catalogue import Program
+from bench.real.communication import communicating, only_communicates
+from bench.real.comparing import Environment
 from bench.real.running import ProgramError, directory, run_program
-from reprise.tuner.model import touched_names
 from reprise.tuner.model.statistics import paired_gain
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 
 Bounds = tuple[float, float, float]
 """A gain with its 95 % bounds."""
-COMPONENTS = Path(__file__).parents[2] / "etc/components"
-COMMUNICATION = ("mpi.collective", "mpi.p2p")
 TUNE_S = 3600
+OFF = "--reprise=off"
 WORTH = 0.1
 """Smallest gain with which a program counts in `gained` in the final JSON object."""
 
@@ -39,6 +36,9 @@ class Promise:
     `all_runs` is `runs` plus the runs of the proxy, converted to runs of the application. `communication` says whether
     all settings belong to components that only touch communication. `proxy` is the report on the proxy, None without a
     proxy. `off` and `on` are the seconds of the jobs with `--reprise=off` and with Reprise.
+
+    If the record has settings of communication and others, `communicating` has the variables of the former, `part` the
+    seconds of jobs with only these variables, and `kept_part` the gain of these jobs over those with `--reprise=off`.
     """
 
     kind: str
@@ -52,12 +52,15 @@ class Promise:
     proxy: Mapping[str, Any] | None = None
     off: Sequence[float] = ()
     on: Sequence[float] = ()
+    communicating: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    kept_part: Bounds | None = None
+    part: Sequence[float] = ()
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Promise:
         """Convert the result of `to_json` to a promise."""
-        bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept")}
-        return cls(**{**found, **bounds, "off": tuple(found["off"]), "on": tuple(found["on"])})
+        bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept", "kept_part")}
+        return cls(**{**found, **bounds, **{name: tuple(found[name]) for name in ("off", "on", "part")}})
 
     def to_json(self) -> dict[str, Any]:
         """Return the promise as a JSON object."""
@@ -78,6 +81,11 @@ class Promise:
         """Whether the lower bound of the gain measured afterwards is over 0."""
         return bool(self.kept and self.kept[1] > 0)
 
+    @property
+    def by_communication(self) -> Bounds | None:
+        """The gain that the record's settings of communication have alone; None without such settings."""
+        return self.kept if self.communication else self.kept_part
+
 
 def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: float) -> Promise:
     """Tune a program; if the campaign leaves a record, measure the gain of the user's jobs."""
@@ -85,8 +93,10 @@ def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: floa
     if not found.promised:
         return found
     with Daemon(cluster):
-        off, on = remeasured(cluster, program, pairs)
-    return dataclasses.replace(found, kept=paired_gain(off, on), off=off, on=on)
+        seconds = remeasured(cluster, program, pairs, found.communicating)
+    off, on, part = (seconds[name] for name in ("off", "on", "part"))
+    kept_part = paired_gain(off, part) if part else None
+    return dataclasses.replace(found, kept=paired_gain(off, on), off=off, on=on, kept_part=kept_part, part=part)
 
 
 def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
@@ -97,7 +107,8 @@ def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
     words = ["reprise", "tune", "application", f"{directory(program)}/job.sh", f"--timeout={program.timeout_s}"]
     done = cluster.run([*words, f"--later={later_s:g}", "--yes", "--json"], user="reprise", timeout_s=TUNE_S)
     try:
-        return read(program, json.loads(done.stdout.splitlines()[-1]))
+        told = json.loads(done.stdout.splitlines()[-1])
+        return read(program, told, given_to_jobs(cluster, told["record"]) if told.get("record") else {})
     except (ValueError, LookupError) as error:
         said = f"{done.stdout[-500:]} {done.stderr[-500:]}"
         raise ProgramError(
@@ -105,8 +116,18 @@ def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
         ) from error
 
 
-def read(program: Program, told: Mapping[str, Any]) -> Promise:
-    """Read the promise from the JSON object of `reprise tune application --json`."""
+def given_to_jobs(cluster: VirtualCluster, record: int) -> Environment:
+    """Return the variables that a record gives to jobs."""
+    shown = cluster.run(["reprise", "records", "show", str(record), "--json"], user="reprise").stdout
+    found: Environment = json.loads(shown)["record"]["environment"]
+    return found
+
+
+def read(program: Program, told: Mapping[str, Any], given: Environment) -> Promise:
+    """Read the promise from the JSON object of `reprise tune application --json`.
+
+    `given` has the variables that the record gives to jobs.
+    """
     runs, proxy, trials = told["runs"], told["proxy"], told.get("trials", 0)
     each = told["node_hours"] / trials if trials else 0.0
     on_proxy = proxy.get("node_hours", 0.0) / each if proxy and each else 0.0
@@ -114,28 +135,31 @@ def read(program: Program, told: Mapping[str, Any]) -> Promise:
     if not told.get("record"):
         return found
     gain, parts = told["gain"], told["parametrization"]["parts"]
+    communication = only_communicates(parts)
     return dataclasses.replace(
         found,
         settings={name: part["parametrization"]["parameters"] for name, part in parts.items()},
-        communication=only_communicates(parts),
+        communication=communication,
+        communicating={} if communication else communicating(given, parts),
         promised=(gain["gain"], gain["low"], gain["high"]),
     )
 
 
-def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bool:
-    """Return whether all these components, according to their files, touch only MPI messages and collectives."""
-    touched = [
-        name for one in components for name in yaml.safe_load((files / f"{one}.yaml").read_text()).get("touches", [""])
-    ]
-    return all(any(touched_names.touches(one, name) for one in COMMUNICATION) for name in touched)
+def remeasured(
+    cluster: VirtualCluster, program: Program, pairs: int, communicating: Environment
+) -> dict[str, list[float]]:
+    """Run the user's jobs in rounds, and return the seconds of each kind of job. Needs a running matcher.
 
-
-def remeasured(cluster: VirtualCluster, program: Program, pairs: int) -> tuple[list[float], list[float]]:
-    """Run pairs of the user's jobs; return the seconds with `--reprise=off` and without it. Needs a running matcher."""
+    Jobs of the kind `off` have `--reprise=off`, and those of the kind `on` get the record. Jobs of the kind `part` have
+    `--reprise=off` and the variables in `communicating`; without variables, there are none of these jobs.
+    """
+    kinds: dict[str, tuple[Environment, tuple[str, ...]]] = {"on": ({}, ()), "off": ({}, (OFF,))}
+    if communicating:
+        kinds["part"] = (communicating, (OFF,))
     order = random.Random(pairs)  # noqa: S311 - not used for security
-    seconds: dict[bool, list[float]] = {True: [], False: []}
+    seconds: dict[str, list[float]] = {"on": [], "off": [], "part": []}
     for _ in range(pairs):
-        for given in order.sample((True, False), 2):
-            options = () if given else ("--reprise=off",)
-            seconds[given].append(run_program(cluster, program, {}, *options))
-    return seconds[False], seconds[True]
+        for kind in order.sample(list(kinds), len(kinds)):
+            environment, options = kinds[kind]
+            seconds[kind].append(run_program(cluster, program, environment, *options))
+    return seconds

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from bench.real import __main__ as real
-from bench.real import bars, kept_results, parts, placing, witnessing
+from bench.real import bars, kept_results, parts, placing, promises, witnessing
 from bench.real.catalogue import Program, programs
+from bench.real.communication import communicating, only_communicates
 from bench.real.kept_results import Kept, Origin, kept, origin
-from bench.real.promises import Promise, only_communicates, read
+from bench.real.printed_rows import promise_rows
+from bench.real.promises import Promise, read, remeasured
 from bench.real.running import ProgramError
 
 PROGRAM = Program(name="one", script="time ./one\n", title="One", packages=(), kind="mpi", right="sum 7")
@@ -46,7 +48,7 @@ def test_a_part_that_failed_is_measured_again_and_a_success_clears_the_failure(t
     assert file(tmp_path).failed == {} and file(tmp_path).found("runs") == [2.0]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "parts": {"runs": {"found": 1}}}', '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "parts": {"runs": {"found": 1}}}', '{"format": 2}'])
 def test_a_file_that_is_not_a_result_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.json").write_text(text)
     with pytest.raises(ValueError, match=r"one\.json: not a result of this bench .*: remove it"):
@@ -140,12 +142,33 @@ TOLD: dict[str, Any] = {
 }
 
 
+GIVEN = {
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_dynamic_rules_filename": "/a.conf",
+    "OMPI_MCA_btl_tcp_sndbuf": "1048576",
+    "OMPI_MCA_btl_tcp_rcvbuf": "1048576",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "GLIBC_TUNABLES": "glibc.malloc.trim_threshold=1073741824",
+    "REPRISE_PRELOAD": "jemalloc",
+}
+MIXED = ["openmpi-collectives", "openmpi-tcp", "blas-threads", "glibc-malloc", "allocator"]
+
+
 def test_a_promise_is_read_from_what_the_command_prints() -> None:
-    found = read(PROGRAM, TOLD)
+    found = read(PROGRAM, TOLD, {"OMPI_MCA_btl_tcp_links": "4"})
     assert found.promised == (0.2, 0.15, 0.25) and found.settings == {"openmpi-tcp": {"links": 4}}
     assert (found.runs, found.all_runs, found.campaign, found.communication) == (22, 27.0, True, True)
-    nothing = read(PROGRAM, {"verdict": "nothing here can be tuned", "runs": 1, "proxy": None})
+    assert found.communicating == {}
+    nothing = read(PROGRAM, {"verdict": "nothing here can be tuned", "runs": 1, "proxy": None}, {})
     assert (nothing.runs, nothing.campaign, nothing.promised) == (1, False, None)
+    assert Promise.of(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_a_promise_with_other_settings_has_those_of_communication_as_variables() -> None:
+    own: dict[str, Any] = {name: {"parametrization": {"parameters": {}}} for name in MIXED}
+    found = read(PROGRAM, {**TOLD, "parametrization": {"parts": own}}, GIVEN)
+    assert not found.communication and list(found.communicating) == list(GIVEN)[:4]
     assert Promise.of(json.loads(json.dumps(found.to_json()))) == found
 
 
@@ -153,6 +176,27 @@ def test_a_gain_counts_as_communication_only_if_no_other_setting_was_changed() -
     assert only_communicates(["openmpi-tcp", "openmpi-collectives"])
     assert not only_communicates(["openmpi-tcp", "glibc-malloc"])
     assert not only_communicates(["mpirun-binding"]) and not only_communicates(["romio"])
+
+
+def test_only_variables_of_components_that_communicate_are_taken_from_a_record() -> None:
+    assert communicating(GIVEN, MIXED) == {name: GIVEN[name] for name in list(GIVEN)[:4]}
+    assert communicating(GIVEN, ["blas-threads", "romio"]) == {}
+
+
+@pytest.mark.parametrize("variables", [{}, {"OMPI_MCA_btl_tcp_links": "4"}], ids=["all of one kind", "mixed"])
+def test_each_round_runs_every_kind_of_job_once(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[bool, bool]] = []
+
+    def run(_: Cluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
+        assert environment in ({}, variables) and options in ((), ("--reprise=off",))
+        ran.append((bool(environment), bool(options)))
+        return 10.0 - 4 * (not options) - 3 * bool(environment)
+
+    monkeypatch.setattr(promises, "run_program", run)
+    found = remeasured(Cluster(), PROGRAM, 4, variables)  # type: ignore[arg-type]
+    assert found == {"on": [6.0] * 4, "off": [10.0] * 4, "part": [7.0] * 4 if variables else []}
+    kinds = {(False, False), (False, True), *([(True, True)] if variables else [])}
+    assert all(set(ran[one : one + len(kinds)]) == kinds for one in range(0, len(ran), len(kinds)))
 
 
 def promised(kept: tuple[float, float, float], **changed: Any) -> Promise:
@@ -166,15 +210,27 @@ def test_the_bars_are_of_all_programs_with_a_promise() -> None:
             "held": promised((0.2, 0.15, 0.25), proxy={"made": True, "loss": 0.03}),
             "small": promised((0.05, 0.01, 0.09), promised=(0.06, 0.04, 0.08), proxy={"made": True, "loss": 0.031}),
             "io": promised((0.4, 0.3, 0.5), promised=(0.1, 0.05, 0.2), communication=False, runs=25),
+            "mixed": promised(
+                (0.3, 0.2, 0.4), communication=False, kept_part=(0.15, 0.1, 0.2), promised=(0.3, 0.2, 0.4)
+            ),
+            "other": promised((0.3, 0.2, 0.4), communication=False, kept_part=(0.02, -0.1, 0.1)),
             "false": promised((-0.1, -0.2, -0.05), proxy={"made": False, "reason": "none"}),
             "none": Promise("io", 25, True, 25.0),
             "untuned": Promise("io", 1),
         }
     )
-    assert (told["claims"], told["claims_held"], told["false_claims"], told["slower"]) == (4, 0.5, 1, 1)
-    assert (told["gained"], told["mpi_gained"], told["mpi_gained_10pct"]) == (2, 2, 1)
+    assert (told["claims"], told["claims_held"], told["false_claims"], told["slower"]) == (6, 0.667, 1, 1)
+    assert (told["gained"], told["mpi_gained"], told["mpi_gained_10pct"]) == (4, 3, 2)
+    shown = {name: one["by_communication"] for name, one in told["promises"].items()}
+    assert (shown["held"], shown["io"], shown["mixed"]) == ([0.2, 0.15, 0.25], None, [0.15, 0.1, 0.2])
     assert (told["cost_runs"], told["cost_runs_with_proxy"]) == (20, 30.0)
     assert (told["proxies"], told["proxy_agreement"]) == (2, 0.5)
+
+
+def test_the_gain_by_communication_has_a_row_only_if_it_was_measured_separately() -> None:
+    assert len(promise_rows(PROGRAM, promised((0.3, 0.2, 0.4)))) == 2
+    rows = promise_rows(PROGRAM, promised((0.3, 0.2, 0.4), communication=False, kept_part=(0.15, 0.1, 0.2)))
+    assert rows[2].endswith("kept by communication     15.0% (10.0% to 20.0%)   beyond noise")
 
 
 def test_a_figure_without_measurements_is_null(tmp_path: Path) -> None:
