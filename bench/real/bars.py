@@ -44,7 +44,10 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
     by_mpi = [one.by_communication for one in given if one.by_communication and one.by_communication[1] > 0]
     campaigns = [one for one in promises.values() if one.campaign]
-    losses = [one.proxy["loss"] for one in campaigns if one.proxy and one.proxy.get("loss") is not None]
+    proxies = [one.proxy for one in campaigns if one.proxy and one.proxy.get("loss") is not None]
+    agreed = [one["loss"] <= TOLERANCE for one in proxies]
+    used = [one["loss"] <= TOLERANCE for one in proxies if one.get("used", True)]
+    beyond = [one["loss"] for one in proxies if one["loss"] > max(TOLERANCE, one.get("noise") or 0.0)]
     return {
         "promises": {name: _shown(one) for name, one in promises.items()},
         "claims": len(given),
@@ -56,8 +59,11 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
         "mpi_gained_10pct": sum(gain[0] >= WORTH for gain in by_mpi) if promises else None,
         "cost_runs": _median([one.runs for one in campaigns]),
         "cost_runs_with_proxy": _median([one.all_runs for one in campaigns]),
-        "proxies": len(losses),
-        "proxy_agreement": _share([loss <= TOLERANCE for loss in losses]),
+        "proxies": len(proxies),
+        "proxy_agreement": _share(agreed),
+        "proxies_used": len(used),
+        "proxy_agreement_used": _share(used),
+        "proxy_disagrees_beyond_noise": len(beyond) if proxies else None,
     }
 
 
@@ -146,5 +152,5 @@ def _share(held: Sequence[bool]) -> float | None:
 def _shown(one: Promise) -> dict[str, Any]:
     gains = (("promised", one.promised), ("kept", one.kept), ("by_communication", one.by_communication))
     bounds = {name: found and [round(bound, 4) for bound in found] for name, found in gains}
-    loss = one.proxy.get("loss") if one.proxy else None
-    return {"kind": one.kind, "runs": one.runs, "settings": one.settings, **bounds, "proxy_loss": loss}
+    proxy = {f"proxy_{key}": one.proxy.get(key) if one.proxy else None for key in ("loss", "noise", "used")}
+    return {"kind": one.kind, "runs": one.runs, "settings": one.settings, **bounds, **proxy}

@@ -123,8 +123,9 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
         trials = database.trials(begun.id)
         if ranked and proxy is not None:
             (problem,) = database.campaign(begun.id).spec["problems"]
-            found = ranked.agreement(trials, problem["default"]), ranked.ratios(trials, problem["default"])
-            proxy |= proxy_ranking.to_json(*found)
+            default = problem["default"]
+            found = ranked.agreement(trials, default), ranked.ratios(trials, default)
+            proxy |= proxy_ranking.to_json(*found, used=ranked.is_used(trials, default))
         proofs = proofs_with_application(directory_of(begun, settings.config))
         runs = len(trials) + proofs + profiled + recorded
         answer = _to_its_jobs(asked, settings.config) if records else None

@@ -12,6 +12,7 @@ from typing import Any
 
 from reprise.tuner.application.choice import Choice
 from reprise.tuner.definition.campaign_definition import LONGEST_NAME, NAME_LETTERS
+from reprise.tuner.proxy.agreement import TOLERANCE
 from reprise.tuner.proxy.replay_script import OBJECTIVE
 from reprise.tuner.steps.default_runs import SETS
 
@@ -107,7 +108,8 @@ def campaign(asked: Asked, choice: Choice, ranked: Sequence[Mapping[str, Any]] =
 
     If a proxy has ranked settings, `ranked` are the points to try (`proxy_ranking.to_try`). The first AS_RANKED of
     these points run first and unchanged, to show whether the proxy ranks settings as the application does. The other
-    points are tried as changes, after the first value of each component that the proxy could not rank.
+    points are tried as changes, after the first value of each component that the proxy could not rank. If the first of
+    these points turns out to be slower than the second or than the default, the search continues without the ranking.
     """
     first, others = ranked[:AS_RANKED], ranked[AS_RANKED:]
     changes = choice.points
@@ -126,7 +128,10 @@ def campaign(asked: Asked, choice: Choice, ranked: Sequence[Mapping[str, Any]] =
         "application": _application(asked),
         "search": {
             "method": "stepwise",
-            "settings": {"changes": [dict(change) for change in changes]},
+            "settings": {
+                "changes": [dict(change) for change in changes],
+                **({"otherwise": [dict(point) for point in choice.points], "tolerance": TOLERANCE} if ranked else {}),
+            },
             "budget": _searched(asked, choice),
             "window": 0,
         },

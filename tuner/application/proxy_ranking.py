@@ -4,28 +4,31 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
 from reprise.database.entities import Trial, TrialRole
+from reprise.tuner.model.refuted_ranking import is_refuted
 from reprise.tuner.model.space import Parametrization, Value
-from reprise.tuner.proxy.agreement import Agreement, Ratios, Times, agreement, ratios
+from reprise.tuner.proxy.agreement import TOLERANCE, Agreement, Ratios, Times, agreement, pooled, ratios
 
 DEFAULT = "the default"
-ROLES = (TrialRole.DEFAULT, TrialRole.SEARCH)
+SEARCHED = (TrialRole.DEFAULT, TrialRole.SEARCH)
+COMPARED = (TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED)
 
 
-def times(trials: Sequence[Trial], default: Parametrization) -> dict[str, list[float]]:
-    """Return the seconds of the trials of the default and of the search, by the points' descriptions.
+def times(
+    trials: Sequence[Trial], default: Parametrization, roles: Sequence[TrialRole] = SEARCHED
+) -> dict[str, list[float]]:
+    """Return the seconds of the trials with these roles, by the points' descriptions.
 
     Failed trials are omitted.
     """
     found: dict[str, list[float]] = {}
     for trial in trials:
-        if trial.role in ROLES and trial.value is not None:
+        if trial.role in roles and trial.value is not None:
             found.setdefault(in_words(trial.parametrization, default), []).append(trial.value)
     return found
 
@@ -56,20 +59,12 @@ def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> lis
     best = [point for point in changed if mean[in_words(point, default)] < mean.get(DEFAULT, float("inf"))]
     if not best:
         return changed[:1]
-    close = mean[in_words(best[0], default)] * (1 + noise(known))
+    close = mean[in_words(best[0], default)] * (1 + pooled(known)[0])
     equal = [point for point in best if mean[in_words(point, default)] <= close]
     simplest = min(equal, key=lambda point: len(_changes(point, default)))
     worst = [changed[-1]] if changed[-1] is not simplest else []
     others = [point for point in best if point is not simplest and point not in worst]
     return [simplest, *worst, *others[: count - 2]]
-
-
-def noise(known: Times) -> float:
-    """Return the relative standard deviation of runs at one setting, pooled over the settings that ran repeatedly."""
-    repeated = [values for values in known.values() if len(values) > 1]
-    squares = sum((value / fmean(values) - 1) ** 2 for values in repeated for value in values)
-    freedom = sum(len(values) - 1 for values in repeated)
-    return math.sqrt(squares / freedom) if freedom else 0.0
 
 
 def _changes(point: Parametrization, default: Parametrization) -> dict[str, Value]:
@@ -110,13 +105,27 @@ class Ranked:
         both = self._both(trials, default)
         return ratios(*both, DEFAULT) if both and DEFAULT in both[0] else None
 
+    def is_used(self, trials: Sequence[Trial], default: Parametrization) -> bool:
+        """Return whether the application's search used the ranking beyond its best and worst point.
+
+        The search does so unless the application's first runs refute the ranking (`stepwise`). `trials` are the
+        application's trials, and `default` is the default in these trials.
+        """
+        if not self.first:
+            return False
+        ran = times(trials, default)
+        points = [in_words({**default, **point}, default) for point in self.first[:2]]
+        means = [fmean(ran[one]) if one in ran else None for one in (*points, DEFAULT)]
+        return not is_refuted(means[0], means[1:], TOLERANCE)
+
     def _both(self, trials: Sequence[Trial], default: Parametrization) -> tuple[Times, Times] | None:
         """Return the seconds of the application and of the proxy at the settings that both ran.
 
         Return None if there are fewer than two such settings. The application's campaign may have axes that the proxy's
-        lacks.
+        lacks. The runs of the final comparison count, too: in the search, most settings run only once, and the fastest
+        of several single runs is partly luck.
         """
-        application = times(trials, default)
+        application = times(trials, default, (*SEARCHED, *COMPARED))
         names = self.seconds.keys() & application.keys()
         if len(names) < 2:
             return None
@@ -132,12 +141,13 @@ def verdict(found: Agreement | None) -> str:
     return f"the proxy does not rank as the application does, so the application's runs decided: {found.reason}"
 
 
-def to_json(found: Agreement | None, compared: Ratios | None) -> dict[str, Any]:
-    """Return the results of `Ranked.agreement` and `Ranked.ratios` for programs.
+def to_json(found: Agreement | None, compared: Ratios | None, used: bool) -> dict[str, Any]:
+    """Return the results of `Ranked.agreement`, `Ranked.ratios` and `Ranked.is_used` for programs.
 
-    `loss`: the application's time at the proxy's best setting divided by the application's best time, minus 1.
+    `loss`: the application's time at the proxy's best setting divided by the application's best time, minus 1. `noise`:
+    half the width of the 95 % interval of `loss`; None if no setting ran repeatedly on the application.
     """
-    content: dict[str, Any] = {"agrees": None, "best": None, "loss": None}
+    content: dict[str, Any] = {"agrees": None, "best": None, "loss": None, "noise": None}
     if found is not None:
-        content = {"agrees": found.agrees, "best": found.best, "loss": found.loss}
-    return {**content, "ratios": asdict(compared) if compared else None, "reason": verdict(found)}
+        content = {"agrees": found.agrees, "best": found.best, "loss": found.loss, "noise": found.noise}
+    return {"used": used, **content, "ratios": asdict(compared) if compared else None, "reason": verdict(found)}

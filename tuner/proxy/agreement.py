@@ -12,14 +12,18 @@ and worst setting. The proxy is used only if
 If the ranges of the proxy's runs overlap for every pair of settings, the proxy does not distinguish any settings, and
 all count as equal. The proxy may then be used only if all settings count as equal for the application, too. Settings
 are compared by their median times.
+
+If the application ran a setting only once or twice, noise alone may exceed these 3 %. The verdict therefore also has
+the noise of the loss. It does not change the verdict.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from statistics import median
+from statistics import fmean, median
 from typing import TypeAlias
 
 from reprise.tuner.errors import ProxyError
@@ -36,13 +40,15 @@ class Agreement:
     """Verdict on a proxy, with its reason in one sentence.
 
     `best`: the proxy's best setting. `loss`: how much longer the application takes at this setting than at its own best
-    setting, as a share of the latter time.
+    setting, as a share of the latter time. `noise`: half the width of the 95 % interval of `loss`; None if the
+    application ran no setting repeatedly.
     """
 
     agrees: bool
     reason: str
     best: str
     loss: float
+    noise: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,17 +73,21 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
     """
     application, proxy = _medians(application_times, proxy_times)
     best = min(proxy, key=lambda setting: (proxy[setting], setting))
-    loss = application[best] / min(application.values()) - 1
+    own = min(application, key=lambda setting: (application[setting], setting != best))
+    loss = application[best] / application[own] - 1
+    noise = _noise_between(application_times, best, own)
 
     def said(agrees: bool, reason: str) -> Agreement:
-        return Agreement(agrees, reason, best, loss)
+        return Agreement(agrees, reason, best, loss, noise)
 
     for quick, slow in permutations(proxy, 2):
         if _is_faster(proxy_times, quick, slow) and _is_faster(application_times, slow, quick, tolerance):
             return said(False, f"the proxy is faster with {quick} than with {slow}, the application with {slow}")
     if loss > tolerance:
+        doubt = f", but its noise is {noise:.1%}" if noise is not None and loss <= noise else ""
         return said(
-            False, f"the application takes {loss:.1%} more time with {best}, the proxy's best, than with its own best"
+            False,
+            f"the application takes {loss:.1%} more time with {best}, the proxy's best, than with its own best{doubt}",
         )
     if not any(_is_faster(proxy_times, *pair) for pair in permutations(proxy, 2)):
         if any(_is_faster(application_times, *pair, tolerance) for pair in permutations(proxy, 2)):
@@ -103,6 +113,27 @@ def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios
         saved=1 - proxy[default] / application[default],
         fidelity=own / chosen,
     )
+
+
+def pooled(times: Times) -> tuple[float, int]:
+    """Return the relative standard deviation of runs at one setting, and its degrees of freedom.
+
+    The deviation is pooled over the settings that ran repeatedly; it is 0 if there are none.
+    """
+    repeated = [values for values in times.values() if len(values) > 1]
+    squares = sum((value / fmean(values) - 1) ** 2 for values in repeated for value in values)
+    freedom = sum(len(values) - 1 for values in repeated)
+    return (math.sqrt(squares / freedom), freedom) if freedom else (0.0, 0)
+
+
+def _noise_between(times: Times, one: str, other: str) -> float | None:
+    """Return half the width of the 95 % interval of the relative difference between two settings' times."""
+    deviation, freedom = pooled(times)
+    if one == other or not freedom:
+        return None if not freedom else 0.0
+    from scipy.special import stdtrit  # this import takes longer than most commands
+
+    return float(stdtrit(freedom, 0.975)) * deviation * math.sqrt(1 / len(times[one]) + 1 / len(times[other]))
 
 
 def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, float], dict[str, float]]:

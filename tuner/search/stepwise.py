@@ -16,6 +16,7 @@ from pydantic import Field
 
 from reprise.config import Section
 from reprise.tuner.errors import TunerError
+from reprise.tuner.model.refuted_ranking import is_refuted
 from reprise.tuner.model.space import Parametrization, Space, Value
 from reprise.tuner.search import grid_points
 from reprise.tuner.search.based_search import BasedSearch
@@ -38,6 +39,14 @@ class Settings(Section):
         [],
         description="changes to try, in order; each sets one or more parameters (default: each value alone)",
     )
+    otherwise: list[dict[str, bool | int | float | str]] = Field(
+        [],
+        description="changes to try instead if `changes` follow a ranking that the first runs refute: the first of the "
+        "points to try first, the ranking's best, is worse than the second, its worst, or than the default",
+    )
+    tolerance: float = Field(
+        0.0, ge=0, description="fraction by which the ranking's best point may be worse before `otherwise` is used"
+    )
 
 
 class StepwiseSearch(BasedSearch):
@@ -53,7 +62,9 @@ class StepwiseSearch(BasedSearch):
         """Create the search. Raise TunerError if a change is not on the grid."""
         super().__init__(space, seed, opening)
         self._wanted: Sequence[Change] = settings.changes if settings else ()
-        for change in self._wanted:
+        self._otherwise: Sequence[Change] = settings.otherwise if settings else ()
+        self._tolerance = settings.tolerance if settings else 0.0
+        for change in (*self._wanted, *self._otherwise):
             if not change.keys() <= self._base.keys() or not grid_points.holds(space, {**self._base, **change}):
                 raise TunerError(f"search: changes: {dict(change)} is not a change on the grid: correct it")
 
@@ -61,7 +72,8 @@ class StepwiseSearch(BasedSearch):
         effects = self._effects()
         best = self._best(effects)
         tried = [*pending, *(one.point for one in self._told.observations.values())]
-        for change in self._wanted or [{name: value} for name, value in self._single_values()]:
+        wanted = self._otherwise if self._otherwise and self._ranking_is_refuted() else self._wanted
+        for change in wanted or [{name: value} for name, value in self._single_values()]:
             if not any(_has(point, change) for point in tried):
                 point = self._with(best, change)
                 if _has(point, change):
@@ -70,6 +82,12 @@ class StepwiseSearch(BasedSearch):
         for name in self._changes(best):
             yield grid_points.snap(self._space, {**best, name: self._base[name]})
         yield from grid_points.beside(self._space, best)
+
+    def _ranking_is_refuted(self) -> bool:
+        """Return whether the ranking's best point, the first of the opening, is worse than its worst or the default."""
+        seen = [self._told.observations.get(self._space.key(point)) for point in (*self._opening[:2], self._first)]
+        means = [one.mean if one else None for one in seen]
+        return bool(self._opening) and is_refuted(means[0], means[1:], self._tolerance)
 
     def _with(self, point: Parametrization, change: Change) -> Parametrization:
         """Return a point with a change.

@@ -207,8 +207,10 @@ def promised(kept: tuple[float, float, float], **changed: Any) -> Promise:
 def test_the_bars_are_of_all_programs_with_a_promise() -> None:
     told = bars.of_promises(
         {
-            "held": promised((0.2, 0.15, 0.25), proxy={"made": True, "loss": 0.03}),
+            "held": promised((0.2, 0.15, 0.25), proxy={"made": True, "loss": 0.03, "used": True, "noise": 0.05}),
             "small": promised((0.05, 0.01, 0.09), promised=(0.06, 0.04, 0.08), proxy={"made": True, "loss": 0.031}),
+            "doubted": Promise("mpi", 20, True, 30.0, proxy={"made": True, "loss": 0.2, "used": False, "noise": 0.1}),
+            "noisy": Promise("mpi", 20, True, 30.0, proxy={"made": True, "loss": 0.04, "used": True, "noise": 0.1}),
             "io": promised((0.4, 0.3, 0.5), promised=(0.1, 0.05, 0.2), communication=False, runs=25),
             "mixed": promised(
                 (0.3, 0.2, 0.4), communication=False, kept_part=(0.15, 0.1, 0.2), promised=(0.3, 0.2, 0.4)
@@ -224,7 +226,8 @@ def test_the_bars_are_of_all_programs_with_a_promise() -> None:
     shown = {name: one["by_communication"] for name, one in told["promises"].items()}
     assert (shown["held"], shown["io"], shown["mixed"]) == ([0.2, 0.15, 0.25], None, [0.15, 0.1, 0.2])
     assert (told["cost_runs"], told["cost_runs_with_proxy"]) == (20, 30.0)
-    assert (told["proxies"], told["proxy_agreement"]) == (2, 0.5)
+    assert (told["proxies"], told["proxy_agreement"]) == (4, 0.25)
+    assert (told["proxies_used"], told["proxy_agreement_used"], told["proxy_disagrees_beyond_noise"]) == (3, 0.333, 2)
 
 
 def test_the_gain_by_communication_has_a_row_only_if_it_was_measured_separately() -> None:

@@ -173,8 +173,9 @@ def test_a_proxy_ranks_only_settings_of_messages_and_the_other_settings_follow_i
     ours = planned.campaign(asked, found, ranked)
     assert ours["settings"]["first"] == ranked[:2]
     assert ours["search"]["settings"]["changes"] == [{"a.size": 2}, ranked[2], {"a.size": 4}, *alone]
+    assert ours["search"]["settings"]["otherwise"] == list(found.points), "if the application refutes the ranking"
     without = planned.campaign(asked, found)
-    assert "first" not in without["settings"] and without["search"]["settings"]["changes"] == list(found.points)
+    assert "first" not in without["settings"] and without["search"]["settings"] == {"changes": list(found.points)}
 
 
 def test_the_presets_of_a_component_are_tried_before_its_single_values(site: Site) -> None:

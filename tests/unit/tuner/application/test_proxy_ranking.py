@@ -71,20 +71,47 @@ def test_the_verdict_says_whether_the_application_ranks_points_as_its_proxy_did(
 def test_the_json_has_what_the_proxys_best_setting_costs_the_application() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     ran = trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))
-    told = to_json(ranked.agreement(ran, BASE), ranked.ratios(ran, BASE))
-    assert (told["best"], told["agrees"]) == ("a.x=1", False) and told["loss"] == pytest.approx(0.04)
+    told = to_json(ranked.agreement(ran, BASE), ranked.ratios(ran, BASE), used=True)
+    assert (told["best"], told["agrees"], told["used"], told["noise"]) == ("a.x=1", False, True, None)
+    assert told["loss"] == pytest.approx(0.04)
     ratios = {"gain": 20 / 15, "proxy_gain": 20 / 15.6, "saved": 1 - 10.1 / 20, "fidelity": 15 / 15.6}
     assert told["ratios"] == pytest.approx(ratios)
     assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0)), BASE) is None, (
         "without a run of the default, there are no ratios"
     )
-    unknown = to_json(None, None)
+    unknown = to_json(None, None, used=False)
     assert (
         unknown["loss"] is None
         and unknown["ratios"] is None
         and unknown["agrees"] is None
         and "cannot be judged" in unknown["reason"]
     )
+
+
+def test_runs_of_the_final_comparison_count_since_single_runs_are_partly_luck() -> None:
+    ranked = Ranked.of(ON_PROXY, BASE, 3)
+    ran = trials(({}, 20.0), ({}, 20.6), ({"a.x": 1}, 19.8), ({"b.y": "on"}, 19.0))
+    lucky = ranked.agreement(ran, BASE)
+    assert lucky and not lucky.agrees and lucky.loss == pytest.approx(0.042, abs=0.001)
+    point: Parametrization = {**BASE, "b.y": "on"}
+    later = [
+        Trial(1, "app.sh", 9 + number, role, parametrization, state=TrialState.COMPLETE, value=value)
+        for number, (role, parametrization, value) in enumerate(
+            [(TrialRole.FINAL_TUNED, point, 20.5), (TrialRole.FINAL_DEFAULT, BASE, 20.2)] * 3
+        )
+    ]
+    found = ranked.agreement([*ran, *later], BASE)
+    assert found and found.agrees and found.loss == 0
+    assert {len(seconds) for seconds in times(later, BASE).values()} == set(), "the search's trials are counted alone"
+
+
+def test_a_ranking_is_used_unless_the_first_runs_refute_it() -> None:
+    ranked = Ranked.of(ON_PROXY, BASE, 3)
+    for best, worst, used in ((15.0, 25.0, True), (20.5, 20.0, True), (20.7, 25.0, False), (15.0, 14.0, False)):
+        ran = trials(({}, 20.0), ({"a.x": 1}, best), ({"b.y": "on"}, worst))
+        assert ranked.is_used(ran, BASE) is used
+    assert ranked.is_used(trials(({}, 20.0), ({"a.x": 1}, None)), BASE), "a run that failed refutes nothing"
+    assert not Ranked.of([], BASE, 3).is_used(trials(({}, 20.0)), BASE)
 
 
 def test_settings_that_only_the_application_has_are_ignored_in_the_comparison() -> None:

@@ -29,6 +29,14 @@ def test_a_proxy_whose_best_setting_costs_the_application_time_does_not_agree() 
     )
 
 
+def test_a_loss_within_the_noise_of_the_applications_runs_is_called_so() -> None:
+    noisy = {"default": [10.0, 10.6, 9.4], "linear": [9.5], "chain": [12.0]}
+    found = agreement(noisy, {"default": [1.0, 1.1], "linear": [1.05], "chain": [2.0]})
+    assert found.loss == pytest.approx(0.053, abs=0.001) and found.noise == pytest.approx(0.298, abs=0.001)
+    assert not found.agrees and found.reason.endswith("than with its own best, but its noise is 29.8%")
+    assert agreement({name: [1.0] for name in noisy}, proxy(2.0, 1.0, 3.0)).noise is None
+
+
 def test_opposite_orders_are_reported_even_if_the_best_setting_is_the_same() -> None:
     found = agreement(APPLICATION, proxy(3.0, 1.0, 2.0))
     assert found.best == "linear" and not found.agrees

@@ -68,6 +68,23 @@ def test_a_change_that_the_opening_contains_is_not_tried_again() -> None:
     assert search.ask() == {**DEFAULT, "d": 1}, "without one of the changes of the best point"
 
 
+@pytest.mark.parametrize(
+    ("best", "worst", "next_change"),
+    [(9.0, 11.0, "c"), (10.1, 9.9, "c"), (10.4, 11.0, "d"), (9.0, 8.0, "d"), (None, 8.0, "c")],
+    ids=["as ranked", "within the tolerance", "worse than the default", "worse than the worst", "failed"],
+)
+def test_other_changes_are_tried_if_the_first_runs_refute_a_ranking(
+    best: float | None, worst: float, next_change: str
+) -> None:
+    first = [{**DEFAULT, "a": 1}, {**DEFAULT, "b": 1}]
+    settings = {"changes": [{"c": 1}], "otherwise": [{"d": 1}], "tolerance": 0.03}
+    search = build("stepwise", SPACE, 1, 0, first=first, settings=settings_of("stepwise", settings))
+    for point, value in ((DEFAULT, 10.0), (first[0], best), (first[1], worst)):
+        search.tell(point, value)
+    found = search.ask()
+    assert found and [name for name in "cd" if found[name]] == [next_change]
+
+
 def test_a_change_replaces_another_that_excludes_it() -> None:
     space = Space(SPACE.parameters, either_a_or_b)
     changes = [{"c": 1}, {"a": 1}, {"b": 1}, {"d": 1}]
