@@ -18,7 +18,7 @@ from reprise.database.gain_subject import GAIN_OF
 from reprise.database.joint_component import ARTIFACT, PARTS, joint_name, parts_of
 from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.errors import TunerError
-from reprise.tuner.model.component import Comparison, FromTrials, Publication
+from reprise.tuner.model.component import MEMORY, Comparison, FromTrials, Publication
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
 def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
     """Merge two contexts; `mine` and `its` name the components of `one` and `other`, for messages.
 
-    The result has only those releases of Open MPI that are in both contexts. The combination counts as predicted if one
-    of its parts does.
+    The result has only those releases of Open MPI that are in both contexts, and the larger of two amounts of memory,
+    with which the settings of both components fit. The combination counts as predicted if one of its parts does.
     """
     found = {**one, **other}
     for key in one.keys() & other.keys():
@@ -156,6 +156,8 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
             agreed = [release for release in one[key] if release in other[key]] or None
         elif key == "predicted":
             agreed = bool(one[key] or other[key])
+        elif key == MEMORY and not isinstance(agreed, FromTrials) and not isinstance(other[key], FromTrials):
+            agreed = 0 if 0 in (one[key], other[key]) else max(one[key], other[key])  # 0: all memory of a node
         elif isinstance(agreed, FromTrials):
             # `one` has a placeholder. In the trials, Slurm set the value that `other` was planned for.
             agreed = other[key]

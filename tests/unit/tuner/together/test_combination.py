@@ -170,6 +170,12 @@ def test_a_combination_applies_where_each_part_applies() -> None:
     }
 
 
+@pytest.mark.parametrize(("one", "other", "both"), [(2000, 4000, 4000), (4000, 2000, 4000), (0, 4000, 0), (2000, 0, 0)])
+def test_a_combination_needs_the_larger_of_two_amounts_of_memory(one: int, other: int, both: int) -> None:
+    parts = [part("a", {"A": "1"}, context={"memory": one}), part("b", {"B": "1"}, context={"memory": other})]
+    assert combine(parts).context == {"memory": both}
+
+
 names = st.sampled_from(("A", "A_B", "B", "B_C", "C"))
 patterns = st.sampled_from(("A*", "A_B", "B_*", "C", "B"))
 parts = st.lists(
