@@ -56,13 +56,13 @@ static enum takes long_option_takes(const char *name, size_t length)
 }
 
 // Return whether a group of short options takes the next word as a value. `cluster` is the group without its dash: HN2
-// for -HN2.
+// for -HN2. What follows an unknown option in the same word counts as its value.
 static enum takes cluster_takes(const char *cluster)
 {
     for (; *cluster; cluster++) {
         const char *known = *cluster == ':' ? NULL : strchr(short_options, *cluster);
         if (!known) {
-            return TAKES_UNKNOWN;
+            return cluster[1] == '\0' ? TAKES_UNKNOWN : TAKES_NOTHING;
         }
         if (known[1] == ':') { // the option's value is the rest of the word, if there is any
             return known[2] != ':' && cluster[1] == '\0' ? TAKES_WORD : TAKES_NOTHING;
@@ -137,7 +137,7 @@ struct sbatch_words sbatch_read_words(size_t argc, char *const *argv, const stru
         }
         enum takes takes = word_takes(word);
         const bool is_known = takes != TAKES_UNKNOWN;
-        if (is_long(word, "wrap", 2) || (!is_known && (word[1] != '-' || lookups++ == LOOKUPS_MAX))) {
+        if (is_long(word, "wrap", 2) || (!is_known && lookups++ == LOOKUPS_MAX)) {
             break;
         }
         if (!is_known) {

@@ -122,13 +122,17 @@ def _read_long(table: OptionTable, word: str) -> _Read:
 
 
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> _Read:
-    """Parse a group of short options such as `-HQJname`; return the last option, and store the others in `parsed`."""
+    """Parse a group of short options such as `-HQJname`; return the last option, and store the others in `parsed`.
+
+    What follows an unknown option in the same word counts as its value.
+    """
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
-        name, takes = table.short.get(letter, ("", Takes.NOTHING))
-        if takes is Takes.NOTHING and position < len(word):
-            if name:
-                parsed.values[name] = ""
-            continue
         attached = word[position:]
+        if letter not in table.short:
+            return _Read("", needs_next=False if attached else None)
+        name, takes = table.short[letter]
+        if takes is Takes.NOTHING and attached:
+            parsed.values[name] = ""
+            continue
         return _Read(name, attached, takes is Takes.VALUE and not attached)
     return _Read("")
