@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 from reprise.matcher.submission.submitted import MODULE_LIMIT
 
@@ -20,6 +21,7 @@ _VERBS = {
     "sw": "swap",
     "purge": "purge",
     "reset": "purge",
+    "restore": "purge",  # the names in a saved collection are unknown
     "list": "",
     "avail": "",
     "use": "",
@@ -31,18 +33,28 @@ _VERBS = {
 class Modules:
     """Names of the loaded modules, in the order of loading; at most MODULE_LIMIT names are kept.
 
-    `used` are the names of all modules with which a launcher starts a program, also those that are unloaded later.
+    `used` are the names of all modules with which a launcher starts a program, also those that are unloaded later, and
+    those that a later pass of a loop loads.
     """
 
     def __init__(self) -> None:
         self.loaded: list[str] = []
         self.used: dict[str, None] = {}
         self._has_changed = False
+        self._in_other_passes: dict[str, None] = {}
+
+    @contextlib.contextmanager
+    def inherited(self) -> Iterator[None]:
+        """Let a child shell change the loaded modules until the end of the `with` block."""
+        outer = list(self.loaded)
+        yield
+        self.loaded[:] = outer
 
     def use(self) -> None:
         """Note that a launcher starts a program with the loaded modules."""
         if self._has_changed:
-            self.used |= dict.fromkeys(self.loaded)
+            self.used |= dict.fromkeys((*self.loaded, *self._in_other_passes))
+            self._in_other_passes.clear()
             self._has_changed = False
 
     def change(self, command: str, arguments: Sequence[str]) -> None:
@@ -62,6 +74,13 @@ class Modules:
         if verb in ("load", "swap"):
             modules += [name for name in names[-1:] if verb == "swap"] or [n for n in names if n not in modules]
             del modules[MODULE_LIMIT:]
+
+    def load_in_other_pass(self, command: str, arguments: Sequence[str]) -> None:
+        """Note the modules that a command loads in a pass of a loop other than the first, with that pass's words."""
+        one = Modules()
+        one.change(command, arguments)
+        if len(self._in_other_passes) < MODULE_LIMIT:
+            self._in_other_passes |= dict.fromkeys(one.loaded)
 
     def _unload(self, names: Sequence[str]) -> None:
         gone = set(names)

@@ -21,7 +21,8 @@ class Family:
     and `options` the options of mpirun, that only this family and related families have. `paths` is searched in the
     directory of mpirun and in directories that the script adds to PATH (a weak sign), and `files` in the names of files
     that the script sources (a weak sign). `variables` are prefixes of those variables that only this family reads (a
-    weak sign if a script sets them). `libraries` matches the names of libraries that a program needs.
+    weak sign if a script sets them). `libraries` matches the names of libraries that a program needs. `releases` matches
+    the words before a release in the names of modules, packages and directories.
     """
 
     name: str
@@ -33,10 +34,11 @@ class Family:
     files: str = ""
     variables: tuple[str, ...] = ()
     libraries: str = ""
+    releases: str = ""
 
 
 _HYDRA_OPTIONS = """
-disable-hostname-propagation env envall envlist envnone errfile-pattern genv genvall genvexclude genvlist genvnone hosts
+bootstrap bootstrap-exec disable-hostname-propagation env envall envlist envnone errfile-pattern genv genvall genvexclude genvlist genvnone hosts
 iface launcher launcher-exec outfile-pattern perhost ppn prepend-pattern prepend-rank print-rank-map rmk topolib usize
 """
 # Hydra has -bind-to and -map-by too, so these are no signs. Some values of the two options exist only in Open MPI
@@ -65,6 +67,7 @@ FAMILIES = (
         files=r"open-?mpi",
         variables=("OMPI_MCA_", "PRTE_MCA_"),
         libraries=r"libmpi\.so\.(?:0|1|20|40)|libmpi_(?:mpifh|usempi\w*|cxx|java|f77|f90)\.so.*|libopen-(?:rte|pal)\.so.*",
+        releases="openmpi|open-mpi|ompi",
     ),
     Family(
         "Intel MPI",
@@ -74,11 +77,12 @@ FAMILIES = (
         perhaps_modules=r"\A(?:compilers?/|dev/|pe-|lang/)?(?:intel(?:[-_/]?oneapi)?|oneapi|intel[-_]parallel[-_]studio|"
         r"parallel_studio\w*|psxe\w*)(?:/[\w.-]*)?\Z",
         launchers="mpiexec.hydra mpirun.hydra",
-        options=_HYDRA_OPTIONS + " bootstrap bootstrap-exec check-mpi check_mpi grr gtool psm2 trace tune",
+        options=_HYDRA_OPTIONS + " check-mpi check_mpi grr gtool psm2 trace tune",
         paths=r"/intel(?:mpi)?/|/oneapi/|(?<![a-z])impi(?![a-z])",
         files=r"\A(?!.*(?:open-?mpi|mpich|mvapich)).*(?:mpivars|psxevars|mpi/[\w.${}-]+/env/vars|setvars)",
         variables=("I_MPI_",),
         libraries=rf"{_MPICH_ABI}|libmpi(?:gf|gc\d*|_mt|_dbg|_log)*\.so\.[45]|libmpi_ilp64\.so.*",
+        releases="impi|intel-?mpi|oneapi-mpi|oneapi/mpi|intel/mpi|mpi/intel",
     ),
     Family(
         "MPICH",
@@ -88,16 +92,18 @@ FAMILIES = (
         paths=r"(?<!cray-)mpich",
         variables=("MPIR_CVAR_", "MPICH_ASYNC_", "MPICH_NEMESIS_", "MPICH_PORT_RANGE", "MPICH_INTERFACE_"),
         libraries=rf"{_MPICH_ABI}|libmpich(?:cxx|f90|fort)?\.so.*",
+        releases=r"(?<!cray-)mpich2?",
     ),
     Family(
         "Cray MPICH",
         modules=r"cray[-_/]?mpi|(?<![a-z])(?:cpe(?:gnu|cray|aocc|amd|intel|nvidia)|cray(?:gnu|cce|intel|pgi|nvidia))"
         r"(?![a-z])",
-        perhaps_modules=r"\A(?:prgenv-|crayenv\Z|cpe(?:/|\Z))",
+        perhaps_modules=r"\A(?:prgenv-|craype(?:/|-|\Z)|crayenv\Z|cpe(?:/|\Z))",
         launchers="aprun",
         paths=r"/opt/cray/",
         variables=("MPICH_", "MPIR_CVAR_"),
         libraries=rf"{_MPICH_ABI}|libmpi(?:fort|cxx)?_(?:cray|gnu|intel|nvidia|amd|aocc|pgi)\w*\.so.*",
+        releases="cray-mpich(?:-abi|-ucx)?",
     ),
     Family(
         "MVAPICH",
@@ -107,6 +113,7 @@ FAMILIES = (
         paths=r"mvapich",
         variables=("MV2_", "MVP_"),
         libraries=rf"{_MPICH_ABI}|libmpich(?:cxx|f90|fort)?\.so.*",
+        releases="mvapich2?(?:-gdr|-plus|-x)?",
     ),
     Family(
         "ParaStation MPI",
@@ -132,14 +139,26 @@ PMI: Mapping[str, tuple[str, ...]] = {
     "mvapich": ("MVAPICH",),
     **dict.fromkeys(("mpich1_p4", "mpich1_shmem", "mpichgm", "mpichmx"), ("MPICH",)),
 }
-# Open MPI's releases in EasyBuild's toolchains `foss`, `gompi` and, with CUDA, `fosscuda` and `gompic`.
-TOOLCHAINS: Mapping[str, str] = {
+# Releases in EasyBuild's toolchains: of Open MPI in `foss`, `gompi` and, with CUDA, `fosscuda` and `gompic`; of Intel MPI
+# in `intel` and `iimpi`.
+_OPEN_MPI_IN: Mapping[str, str] = {
     **{"2016a": "1.10.2", "2016b": "1.10.3", "2017a": "2.0.2", "2017b": "2.1.1", "2018a": "2.1.2", "2018b": "3.1.1"},
     **{"2019a": "3.1.3", "2019b": "3.1.4", "2020a": "4.0.3", "2020b": "4.0.5", "2021a": "4.1.1", "2021b": "4.1.1"},
     **{"2022a": "4.1.4", "2022b": "4.1.4", "2023a": "4.1.5", "2023b": "4.1.6", "2024a": "5.0.3"},
 }
+_INTEL_MPI_IN: Mapping[str, str] = {
+    **{"2021a": "2021.2.0", "2021b": "2021.4.0", "2022a": "2021.6.0", "2022b": "2021.7.1", "2023a": "2021.9.0"},
+    **{"2023b": "2021.10.0", "2024a": "2021.13.0"},
+}
+TOOLCHAINS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **dict.fromkeys(("foss", "gompi", "fosscuda", "gompic"), (OPEN_MPI, _OPEN_MPI_IN)),
+    **dict.fromkeys(("intel", "iimpi"), ("Intel MPI", _INTEL_MPI_IN)),
+}
+"""For each toolchain, its MPI family and the release of the MPI by the toolchain's version."""
 SETTINGS: Mapping[str, str] = {
     **dict.fromkeys(("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"), OPEN_MPI),
     **{"I_MPI_": "Intel MPI", "MPIR_CVAR_": "MPICH", "MPICH_": "Cray MPICH", "MV2_": "MVAPICH", "MVP_": "MVAPICH"},
 }
 """Prefixes of variables with which records tune a family; other families do not read them."""
+READ_BY: Mapping[str, tuple[int, ...]] = {"MV2_": (1, 2), "MVP_": (3, 4)}
+"""Major releases of a family that read the variables with a prefix; other variables are read by all releases."""

@@ -126,7 +126,7 @@ def _started(source: _Source, work: Work, modules: Modules, signs: Signs) -> Ite
         yield from started(source.text, shell, modules, source.arguments)
         return
     signs.take(source.command)
-    if command := started_by(Expanded(list(source.command), "", NESTING), shell):
+    if command := started_by(Expanded(list(source.command), "", NESTING), shell, modules):
         yield command
 
 

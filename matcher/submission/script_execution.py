@@ -54,16 +54,18 @@ def started(
         name = command.argv[0]
         if basename(name) in loaded_modules.COMMANDS:
             loaded.change(basename(name), command.argv[1:])
+            for argv in command.other_passes:
+                loaded.load_in_other_pass(basename(name), argv[1:])
         shell.mpi_signs.take(command.argv)
-        if not prepares(name) and (start := started_by(command, shell)):
+        if not prepares(name) and (start := started_by(command, shell, loaded)):
             yield start
 
 
-def started_by(command: Expanded, shell: Shell) -> Started | None:
+def started_by(command: Expanded, shell: Shell, loaded: Modules) -> Started | None:
     """Return the program that a command starts; None if the command starts none that may be the job's program.
 
     If the command passes code to a shell, or runs a script that a here-document has written, a child shell reads that
-    code.
+    code. The child shell starts with the modules in `loaded`.
     """
     given = Input(command.input_file, command.stdin)
     invocation = resolve(command.argv[:WORD_LIMIT], shell.variables.work, given, shell.files)
@@ -71,5 +73,11 @@ def started_by(command: Expanded, shell: Shell) -> Started | None:
         return Started(invocation, None, command.beside, command.stretch) if invocation else None
     if not command.nesting:
         return Started(invocation, ())
-    inside = started(invocation.code, shell.child(), Modules(), invocation.arguments or None, command.nesting - 1)
+    inside = _in_child(invocation, shell, loaded, command.nesting - 1)
     return Started(invocation, inside, command.beside, command.stretch)
+
+
+def _in_child(invocation: Invocation, shell: Shell, loaded: Modules, nesting: int) -> Iterator[Started]:
+    """Yield the commands of a child shell's code; while they are yielded, `loaded` has the child's modules."""
+    with loaded.inherited():
+        yield from started(invocation.code, shell.child(), loaded, invocation.arguments or None, nesting)

@@ -15,7 +15,7 @@ from reprise.matcher.submission.script_functions import Functions
 from reprise.matcher.submission.shell_branches import BRANCH_WORDS, Branches
 from reprise.matcher.submission.shell_builtins import WITHOUT_EFFECT, called_with, give_arguments, take_note
 from reprise.matcher.submission.shell_syntax import WORD_LIMIT, Command, Word, as_written, commands
-from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.shell_variables import PASSES_LIMIT, Variables
 from reprise.matcher.submission.utilities import KEYWORDS, prepares
 
 CALLS_LIMIT = 128
@@ -51,6 +51,7 @@ class Expanded(NamedTuple):
     `stdin` is the command's here-document, and `input_file` the file on its standard input. `nesting` is the number of
     levels of functions and code that may still be followed from the command. `stretch` is the number of `wait` commands
     before the command. `beside` equals `stretch` if the command runs in the background, and is -1 otherwise.
+    `other_passes` has the words of the command in the other passes of a loop, if they differ.
     """
 
     argv: list[str]
@@ -59,6 +60,7 @@ class Expanded(NamedTuple):
     input_file: str = ""
     beside: int = -1
     stretch: int = 0
+    other_passes: Sequence[list[str]] = ()
 
 
 @dataclass
@@ -77,6 +79,8 @@ class Shell:
     within: list[str] = field(default_factory=list)
     """Functions whose calls are being followed; their recursive calls are not followed."""
     waits: int = 0
+    other_passes: Sequence[list[str]] = ()
+    """Words of the current command in the other passes of a loop."""
 
     def child(self) -> Shell:
         """Return a child of this shell; changes of variables in the child do not affect this shell."""
@@ -128,7 +132,8 @@ class Shell:
             else:
                 input_file = "".join(self.variables.expand(command.input))
                 beside = self.waits if command.in_background else -1
-                yield Expanded(argv, command.here_document, nesting, input_file, beside, self.waits)
+                here = command.here_document
+                yield Expanded(argv, here, nesting, input_file, beside, self.waits, self.other_passes)
             for variable in filter(_COMMAND_NAME.match, exported):
                 yield from self._told_to_programs(variable, nesting)
 
@@ -142,7 +147,7 @@ class Shell:
         outside = self.in_doubt
         self.in_doubt = self.variables.in_doubt
         self.within.append(name)
-        with called_with(self.variables, arguments):
+        with called_with(self.variables, arguments, [argv[1:] for argv in self.other_passes]):
             yield from self._followed(functions.bodies[name], functions, nesting - 1)
         self.within.pop()
         self.in_doubt = outside
@@ -204,12 +209,13 @@ class Shell:
             return [], ()
         variables.work.spend(_COMMAND_STEPS + len(words) // 2)
         argv = variables.expand_all(words)
+        self.other_passes = variables.in_other_passes(words) if variables.other_values else ()
         return argv, take_note(variables, argv[0].rpartition("/")[2], words, argv) if argv else ()
 
     def _after_keywords(self, words: Sequence[Word], branches: Branches) -> Sequence[Word]:
         """Return the words after `if`, `do` and other keywords.
 
-        The variable of a `for` loop is set to the loop's first value.
+        The variable of a `for` loop is set to the loop's first value, and its other values are kept for `module`.
         """
         position = 0
         while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
@@ -221,6 +227,8 @@ class Shell:
                 if values and not branches.skipped:
                     self.variables.in_doubt = True
                     self.variables.set(as_written(words[position]), values[0])
+                    every = self.variables.expand_all(words[position + 2 : position + 2 + PASSES_LIMIT])
+                    self.variables.set_in_other_passes(as_written(words[position]), every[1:PASSES_LIMIT])
                 return ()
             if first == "case" and words[position + 1 : position + 2] and as_written(words[position + 1]) == "in":
                 return ()  # a `case` without patterns

@@ -74,11 +74,19 @@ def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequenc
 
 
 @contextlib.contextmanager
-def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None]:
-    """Set `$1`, `$@` and similar variables to a function's arguments until the function's body has been read."""
+def called_with(
+    variables: Variables, arguments: Sequence[str], other_passes: Sequence[Sequence[str]] = ()
+) -> Iterator[None]:
+    """Set `$1`, `$@` and similar variables to a function's arguments until the function's body has been read.
+
+    `other_passes` are the arguments in the second and later passes of the loop around the call.
+    """
     outer = _take_arguments(variables)
     variables.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
     give_arguments(variables, arguments)
+    for number in range(len(arguments)) if other_passes else ():
+        others = [argv[number] for argv in other_passes if number < len(argv)]
+        variables.set_in_other_passes(str(number + 1), masked_words(others))
     yield
     _take_arguments(variables)
     if outer is not None:

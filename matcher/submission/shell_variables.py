@@ -24,6 +24,8 @@ VALUE_LIMIT = 4096
 """Maximum length of a value in characters; longer ones count as unknown, because a script may double a value
 repeatedly.
 """
+PASSES_LIMIT = 8
+"""Maximum number of passes of a loop whose values are kept; scripts that compare releases have two to four."""
 _CHARACTERS_PER_STEP = 8
 """Characters per step of the work limit when a value is split; few, since a field and its blank may be two characters.
 """
@@ -34,7 +36,8 @@ class Variables:
     """Known values of one shell's variables; `work` limits the reading of the whole script.
 
     `doubted` are variables that may have another value, because they were set while `in_doubt` was True, or from a
-    doubted variable. `in_doubt` is True if the commands being read may not run, or may run repeatedly.
+    doubted variable. `in_doubt` is True if the commands being read may not run, or may run repeatedly. `other_values`
+    has the values of variables in the second and later passes of a loop, in order.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -42,11 +45,12 @@ class Variables:
     arrays: dict[str, list[str]] = field(default_factory=dict)
     doubted: set[str] = field(default_factory=set)
     in_doubt: bool = False
+    other_values: dict[str, list[str]] = field(default_factory=dict)
 
     def of_child(self) -> Variables:
         """Return a copy of the variables for a child shell; changes to the copy do not affect this shell."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
-        return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted))
+        return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted), False, dict(self.other_values))
 
     def assign(self, word: Word) -> bool:
         """Apply `NAME=value`, `NAME+=value` or `NAME=(...)`; return False for any other word."""
@@ -69,10 +73,13 @@ class Variables:
         if self.in_doubt and self.values.get(name) and not plus and value.startswith(("$", "`")):
             self.doubted.add(name)  # in `if [ -n "$1" ]; then N=$1; fi`, keep the earlier value, which is the default
             return True
+        others = ["".join(one) for one in self.in_other_passes([rest])] if self.other_values else []
         is_doubted = any(piece.variable in self.doubted for piece in rest) or (plus and name in self.doubted)
         self.unset(name)
         if not index and len(value) <= VALUE_LIMIT:
             self.set(name, value)
+            if others and not plus:
+                self.set_in_other_passes(name, others)
         if is_doubted:
             self.doubted.add(name)
         return True
@@ -87,6 +94,7 @@ class Variables:
     def set(self, name: str, value: str) -> None:
         """Set a variable; its value is truncated to VALUE_LIMIT characters."""
         self.values[name] = _without_secret(name, value[:VALUE_LIMIT])
+        self.other_values.pop(name, None)
         if self.in_doubt:
             self.doubted.add(name)
         else:
@@ -96,6 +104,31 @@ class Variables:
         """Delete a variable's value, which is unknown from then on."""
         self.values.pop(name, None)
         self.arrays.pop(name, None)
+        self.other_values.pop(name, None)
+
+    def set_in_other_passes(self, name: str, values: Sequence[str]) -> None:
+        """Store the values of a variable in the second and later passes of a loop."""
+        if values:
+            self.other_values[name] = [_without_secret(name, value[:VALUE_LIMIT]) for value in values]
+
+    def in_other_passes(self, words: Sequence[Word]) -> list[list[str]]:
+        """Return the fields of words in the second and later passes of a loop, one list for each pass.
+
+        Only the first loop variable in the words changes; the result is empty if they have none.
+        """
+        used = (piece.variable for word in words for piece in word if piece.variable)
+        name = next((one for one in used if one in self.other_values), None)
+        if name is None:
+            return []
+        first, found = self.values.get(name), []
+        for value in self.other_values[name]:
+            self.values[name] = value
+            self.work.spend(2 + len(words))
+            found.append(self.expand_all(words))
+        self.values.pop(name)
+        if first is not None:
+            self.values[name] = first
+        return found
 
     def expand(self, word: Word) -> list[str]:
         """Return the word's fields; unquoted variables are split at blanks, and unknown variables stay as written."""

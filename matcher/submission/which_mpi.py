@@ -14,13 +14,17 @@ from functools import lru_cache
 
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.mpi_evidence import ALL_FAMILIES, Sign, Strength, signs_of
-from reprise.matcher.submission.mpi_families import FAMILIES, OPEN_MPI, TOOLCHAINS
+from reprise.matcher.submission.mpi_families import FAMILIES, TOOLCHAINS
 
-_RELEASE = re.compile(
-    r"(?<![a-z])(?:openmpi|open-mpi|ompi)[-_/@=]{0,2}v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?![0-9a-z:,]|\.[0-9])",
-    re.IGNORECASE,
-)
-_TOOLCHAIN = re.compile(r"(?<![a-z])(?:foss|gompi|fosscuda|gompic)[-/](20[0-9]{2}[ab])(?![a-z])", re.IGNORECASE)
+_RELEASES = {
+    family.name: re.compile(
+        rf"(?<![a-z])(?:{family.releases})[-_/@=]{{0,2}}v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)(?![0-9a-z:,]|\.[0-9])",
+        re.IGNORECASE,
+    )
+    for family in FAMILIES
+    if family.releases
+}
+_TOOLCHAIN = re.compile(rf"(?<![a-z])({'|'.join(TOOLCHAINS)})[-/](20[0-9]{{2}}[ab])(?![a-z])", re.IGNORECASE)
 _CACHED = 1024  # maximum number of cached results; one decision needs the results for several records
 
 
@@ -84,7 +88,7 @@ def _which(modules: tuple[str, ...], told: tuple[str, ...], library: str) -> MPI
     if inside:
         doubt = f"the program may have its own MPI ({inside})"
     (family,) = left
-    return MPI(family, _release(known) if family == OPEN_MPI else "", evidence, doubt, against)
+    return MPI(family, _release(family, known), evidence, doubt, against)
 
 
 def _decided(deciding: list[Sign], others: list[Sign]) -> tuple[list[Sign], frozenset[str]]:
@@ -106,25 +110,30 @@ def _speaks_against(name: str, deciding: list[Sign]) -> str:
     return next((sign.worded(as_clause=True) for sign in deciding if name not in sign.fits), "")
 
 
-def _release(known: list[Sign]) -> str:
-    """Return Open MPI's release that modules or packages name; "" if they name none, or several.
+def _release(family: str, known: list[Sign]) -> str:
+    """Return a family's release that modules or packages name; "" if they name none, or several.
 
-    The result is also "" if the name of a directory from which the job starts Open MPI, or which it adds to PATH, does
+    The result is also "" if the name of a directory from which the job starts this MPI, or which it adds to PATH, does
     not contain the same release. The values of variables in such names are unknown; modules often set them.
     """
     named: set[str] = set()
     elsewhere: set[str] = set()
     for sign in known:
-        if OPEN_MPI not in sign.fits:
+        if family not in sign.fits:
             continue
         if sign.kind in ("module", "package"):
-            named |= _releases_in(sign.value)
+            named |= _releases_in(family, sign.value)
         elif sign.kind in ("path", "directory", "file") and "$" not in sign.value:
-            elsewhere |= _releases_in(sign.value) or {""}
+            elsewhere |= _releases_in(family, sign.value) or {""}
     return named.pop() if len(named) == 1 and elsewhere <= named else ""
 
 
-def _releases_in(text: str) -> set[str]:
-    toolchains = {match[1] for match in _TOOLCHAIN.finditer(text)}
-    releases = {TOOLCHAINS[name] for name in toolchains if name in TOOLCHAINS}
-    return releases | {match[1] for match in _RELEASE.finditer(text)}
+def _releases_in(family: str, text: str) -> set[str]:
+    found = set()
+    for match in _TOOLCHAIN.finditer(text):
+        its, releases = TOOLCHAINS[match[1].lower()]
+        if its == family and match[2].lower() in releases:
+            found.add(releases[match[2].lower()])
+    if family in _RELEASES:
+        found |= {match[1] for match in _RELEASES[family].finditer(text)}
+    return found

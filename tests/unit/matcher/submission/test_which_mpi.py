@@ -181,4 +181,5 @@ def test_signs_of_a_newer_release_are_ignored() -> None:
 def test_the_table_is_consistent() -> None:
     names = [family.name for family in FAMILIES]
     assert len(set(names)) == len(names) and set(SETTINGS.values()) <= set(names)
-    assert all(release.count(".") == 2 for release in TOOLCHAINS.values())
+    assert all(family in names for family, _ in TOOLCHAINS.values())
+    assert all(release.count(".") == 2 for _, releases in TOOLCHAINS.values() for release in releases.values())
