@@ -16,7 +16,7 @@ from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
 from reprise.database.entities import RecordStatus, Scope
 from reprise.matcher.decision.containers import Container, is_below
 from reprise.matcher.decision.known_records import Known
-from reprise.matcher.decision.mpi_guard import other_mpi, releases_of
+from reprise.matcher.decision.mpi_guard import other_mpi, other_release, releases_of
 from reprise.matcher.decision.refusal import Refusal
 from reprise.matcher.decision.site_access import EVERYONE, Access
 from reprise.matcher.decision.user_choices import conflict
@@ -67,6 +67,7 @@ def refusal(
         or _place(record, policy)
         or _prediction(record, policy)
         or other_mpi(record.terms, job)
+        or other_release(record, job)
         or _openmpi(record, job, policy)
         or _mpich(record, policy)
         or _users_choice(record, chosen)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reprise.matcher.decision.known_records import TERMS, Terms
+from reprise.matcher.decision.known_records import TERMS, Known, Terms
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.mpi_families import OPEN_MPI, SETTINGS
+from reprise.matcher.submission.mpi_families import OPEN_MPI, READ_BY, SETTINGS
 from reprise.matcher.submission.which_mpi import which_mpi
 
 
@@ -29,6 +29,31 @@ def other_mpi(terms: Terms, job: JobMetadata) -> str | None:
         if family != OPEN_MPI and not (mpi.is_certain and mpi.family == family):
             return f"is for {family}, and the MPI of the job is {mpi}"
     return None
+
+
+def other_release(record: Known, job: JobMetadata) -> str | None:
+    """Return the reason why the release of a job's MPI does not fit a record; None if it may fit.
+
+    Only the first two numbers of a release count. The numbers of algorithms differ between the releases of an MPI, so a
+    record is refused if the job for which it was tuned and this job name different releases. Open MPI's releases are
+    checked against those for which the record is proved.
+    """
+    for family in _tuned(record.terms.names, False):
+        mpi = which_mpi(job)
+        if family == OPEN_MPI or not mpi.release:
+            continue
+        for prefix, majors in READ_BY.items():
+            if int(mpi.release.partition(".")[0]) not in majors and SETTINGS[prefix] == family:
+                if name := next((name for name in record.terms.names if name.startswith(prefix)), ""):
+                    return f"sets {name}, which {family} {mpi.release} does not read"
+        tuned = which_mpi(record.metadata) if record.metadata else None
+        if tuned and tuned.family == family and tuned.release and _series(tuned.release) != _series(mpi.release):
+            return f"was tuned with {family} {tuned.release}, and the job loads {mpi.release}"
+    return None
+
+
+def _series(release: str) -> list[str]:
+    return release.split(".")[:2]
 
 
 def releases_of(job: JobMetadata, site: Sequence[str]) -> tuple[Sequence[str], bool]:

@@ -9,7 +9,8 @@ import pytest
 
 from reprise.database.entities import RecordStatus, Scope
 from reprise.matcher.decision.known_records import Context, Terms
-from reprise.matcher.decision.mpi_guard import other_mpi
+from reprise.matcher.decision.known_records import Known
+from reprise.matcher.decision.mpi_guard import other_mpi, other_release
 from reprise.matcher.submission import Submission, parse
 from tests.unit.mpi_corpus import cluster_wide, given, scripts, wrong_mpi
 
@@ -106,3 +107,50 @@ def test_settings_of_another_mpi_need_a_job_that_certainly_uses_it(variable: str
     inside = f"module load {module}\nsrun apptainer exec a.sif x\n"
     assert "may have its own MPI" in refused((variable,), inside)
     assert "the module openmpi" in refused((variable,), "module load openmpi\nsrun ./x\n")
+
+
+def misfit(variable: str, tuned: str, text: str) -> str:
+    """Return why a job's MPI release does not fit a record that was tuned for the job with the script `tuned`."""
+    terms = Terms("c", Scope.APPLICATION, RecordStatus.ACTIVE, Context(), (), (variable,), True, None)
+    of = parse(script(tuned), user="ada", submit_time=0.0) if tuned else None
+    record = Known(1, 0.0, 0.1, 0.05, terms, ("1",), of)
+    return other_release(record, parse(script(text), user="ada", submit_time=0.0)) or ""
+
+
+def test_a_record_of_another_release_of_the_same_mpi_is_refused_if_both_jobs_name_theirs() -> None:
+    tuned = "module load impi/2021.9.0\nmpirun ./x\n"
+    bcast = "I_MPI_ADJUST_BCAST"
+    assert misfit(bcast, tuned, "module load intel-oneapi-mpi/2021.9.1\nsrun ./x\n") == ""
+    assert misfit(bcast, tuned, "module load iimpi/2023a\nsrun ./x\n") == ""
+    assert misfit(bcast, tuned, "module load impi\nsrun ./x\n") == ""
+    assert misfit(bcast, "mpiexec.hydra ./x\n", "module load impi/2019.8\nsrun ./x\n") == ""
+    assert misfit(bcast, "", "module load impi/2019.8\nsrun ./x\n") == ""
+    assert misfit(bcast, tuned, "module load impi/2021.14\nsrun ./x\n") == (
+        "was tuned with Intel MPI 2021.9.0, and the job loads 2021.14"
+    )
+    assert misfit("OMPI_MCA_io", "module load openmpi/4.1.4\nsrun ./x\n", "module load openmpi/5.0.3\nsrun ./x\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "module", "fits"),
+    [
+        ("MV2_INTER_ALLREDUCE_TUNING", "mvapich2/2.3.7", True),
+        ("MV2_INTER_ALLREDUCE_TUNING", "mvapich/3.0", False),
+        ("MVP_BARRIER_INTRA_ALGORITHM", "mvapich/4.0", True),
+        ("MVP_BARRIER_INTRA_ALGORITHM", "mvapich2/2.3.7", False),
+        ("MVP_BARRIER_INTRA_ALGORITHM", "mvapich", True),
+    ],
+)
+def test_a_release_gets_no_variable_that_it_does_not_read(variable: str, module: str, fits: bool) -> None:
+    why = misfit(variable, "", f"module load {module}\nsrun ./x\n")
+    assert (why == "") is fits
+    assert fits or why.startswith(f"sets {variable}, which MVAPICH ")
+
+
+def test_only_a_job_that_certainly_uses_intel_mpi_gets_a_record_of_the_component_intel_mpi() -> None:
+    tuned = dataclasses.replace(
+        cluster_wide(), component="intel-mpi", environment={"I_MPI_ADJUST_BCAST": "1"}, context={"cluster": "test"}
+    )
+    got = [one.mpi.rpartition(" ")[0] or one.mpi for one in scripts() if given(one.submission, tuned)[0]]
+    assert got and set(got) == {"Intel MPI", "Intel"}
+    assert not given(script("srun ./x\n"), tuned)[0]
