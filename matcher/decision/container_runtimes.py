@@ -18,7 +18,8 @@ class Runtime:
     `inherits` is True, the container gets the environment of the job unless one of the options `cleans` is given;
     otherwise it gets the variables that are given with the options `names`. If `same_path` is True, a path that is
     bound without a destination is the same in the container. It is False for podman, which creates an empty volume in
-    this case, and for Charliecloud, whose older releases choose another path.
+    this case, and for Charliecloud, whose older releases choose another path. `strips_equals` is True if `-B=/data`
+    means the same as `-B/data`, as in all programs in Go.
     """
 
     verbs: frozenset[str]
@@ -28,6 +29,7 @@ class Runtime:
     cleans: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     same_path: bool = False
+    strips_equals: bool = False
 
 
 def _words(text: str) -> frozenset[str]:
@@ -41,9 +43,15 @@ APPTAINER = Runtime(
     RUNNERS["apptainer"].options,
     cleans=_words("-e --cleanenv -C --containall --compat --oci"),
     same_path=True,
+    strips_equals=True,
 )
 _DOCKER = Runtime(
-    _words("run exec create start"), _words("-v --volume --mount"), RUNNERS["docker"].options, False, names=_ENV
+    _words("run exec create start"),
+    _words("-v --volume --mount"),
+    RUNNERS["docker"].options,
+    inherits=False,
+    names=_ENV,
+    strips_equals=True,
 )
 RUNTIMES: Mapping[str, Runtime] = {
     **dict.fromkeys(("apptainer", "singularity"), APPTAINER),

@@ -36,6 +36,8 @@ _CLEANED = re.compile(
 )
 PLACES_LIMIT = 512
 """Maximum number of assignments that are searched for variables whose value is the name of a runtime."""
+CLUSTER_LIMIT = 64
+"""Maximum number of characters that are read of a word with several short options, such as `-eB/data`."""
 WORDS_LIMIT = 6_000
 """Maximum number of words that are read of all commands that may start containers; each command counts as two more."""
 CONTAINERS_LIMIT = 64
@@ -148,24 +150,38 @@ def _in_command(words: Sequence[str]) -> Iterator[Container]:
         elif not current.started and plain in current.runtime.verbs:
             current.started = in_options = True
         elif plain.startswith("-"):
-            value = plain.partition("=")[2] or "".join(words[position + 1 : position + 2])
-            if plain.startswith("--cont") and (current is slurm or not current.started):
-                _read_option(slurm, plain, value)
-            elif in_options:
-                _read_option(current, plain, value)
-                is_value = plain in current.runtime.options
-                in_options = plain != "--"
+            following = "".join(words[position + 1 : position + 2])
+            of_slurm = plain.startswith("--cont") and (current is slurm or not current.started)
+            container = slurm if of_slurm else current
+            if of_slurm or in_options:
+                for option, value in _options_in(plain, container.runtime):
+                    _read_option(container, option, following if value is None else value)
+                    is_value = not of_slurm and value is None and option in container.runtime.options
+                in_options = in_options and (of_slurm or plain != "--")
         elif current is not slurm:
             in_options = False
     yield from [current] if current is not slurm and current.started else []
     yield from [slurm] if slurm.started else []
 
 
-def _read_option(container: Container, word: str, value: str) -> None:
+def _options_in(word: str, runtime: Runtime) -> Iterator[tuple[str, str | None]]:
+    """Yield each option in a word with the value in the same word, None if there is none: `-eB/data` has -e and -B."""
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        yield name, value if equals else None
+        return
+    for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
+        option, rest = f"-{letter}", word[position:]
+        is_attached = rest.startswith("=") and runtime.strips_equals
+        if is_attached or option in runtime.options | runtime.binds | runtime.names:
+            yield option, rest.removeprefix("=" if is_attached else "") or None
+            return
+        yield option, None
+
+
+def _read_option(container: Container, option: str, value: str) -> None:
     """Note what an option binds or passes on."""
-    option = word.partition("=")[0]
     runtime = container.runtime
-    letters = {f"-{letter}" for letter in option[1:]} if option[1:2] != "-" else set()
     if runtime is SLURM and option.startswith("--cont"):
         known = SRUN.find(option[2:])
         container.started = container.started or (known is not None and known.name in _SLURM_NAMES)
@@ -173,7 +189,7 @@ def _read_option(container: Container, word: str, value: str) -> None:
         _bind(container, value)
     elif option in runtime.names:
         container.named.append(value.strip(_QUOTES))
-    elif option == "--env-host" or not runtime.cleans.isdisjoint({option, *letters}):
+    elif option == "--env-host" or option in runtime.cleans:
         container.inherits = option == "--env-host"
 
 
