@@ -89,7 +89,7 @@ def show(settings: Settings, name: str, source: Path | None, as_json: bool) -> N
 def _parameters(settings: Settings, source: Path | None) -> list[MCAParameter]:
     from reprise.tuner.errors import TunerError
     from reprise.tuner.openmpi import mca as core
-    from reprise.tuner.openmpi.ompi_info import ask
+    from reprise.tuner.model.ompi_info import ask
 
     if source is None:
         return core.parse(ask(settings.config.openmpi.ompi_info))

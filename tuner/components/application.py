@@ -16,7 +16,7 @@ from reprise.database.entities import Measurement
 from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.matcher.submission import Submission, parse
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.tuner.components import libraries, objective, parameter_grid, witness
+from reprise.tuner.components import libraries, objective, openmpi_build, parameter_grid, witness
 from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import ComponentParameter, Description, Via
 from reprise.tuner.components.job_size import tasks_on_each
@@ -67,6 +67,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
     """Return the component for a campaign. Raise TunerError with a one-line message if it cannot be tuned."""
     directory = config.tuner.preload_directory
     description = libraries.with_present(read(definition, settings), directory)
+    description = openmpi_build.with_known(description, config.openmpi.ompi_info)
     if APPLICATION not in definition:
         raise TunerError(
             f"component {description.name}: needs an application: add its script and user to the campaign file"
@@ -245,7 +246,8 @@ class ApplicationComponent:
         """Return a list with the winner's publication; empty if the winner is not better than the default beyond noise.
 
         If the component verifies hints and the winner has settings of Open MPI, an additional run must prove that Open
-        MPI applies these settings.
+        MPI applies these settings. If the winner prefers components of Open MPI, an additional run must prove that Open
+        MPI selects them.
         """
         (comparison,) = comparisons
         found = self.published(comparison, parts(self.description, self.default), run, artifacts)
@@ -259,6 +261,8 @@ class ApplicationComponent:
         found = publication(self.description, before, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
+        if found and found.environment and self.description.known_to:
+            self._prove_selection(comparison, run)
         return dataclasses.replace(found, context={**found.context, **self.by_trials()}) if found else None
 
     def by_trials(self) -> dict[str, object]:
@@ -282,6 +286,15 @@ class ApplicationComponent:
         problem = witness.unknown_setting(settings, witness.seen_in(output.directory)) if output.directory else ""
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
+
+    def _prove_selection(self, comparison: Comparison, run: Runner) -> None:
+        """Run the winner again. Raise CampaignFailedError if Open MPI does not select the components that it prefers."""
+        plan = self.plan(comparison.problem, comparison.winner)
+        preferred = openmpi_build.preferred(plan.environment)
+        if preferred:
+            output = run(dataclasses.replace(plan, environment={**plan.environment, **openmpi_build.ASKING}))
+            if problem := openmpi_build.objection(preferred, output.stdout + output.stderr):
+                raise CampaignFailedError(f"component {self.name}: {problem}")
 
 
 def _may_be_absent(parameter: ComponentParameter) -> bool:

@@ -56,6 +56,7 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
         conflicts=file.conflicts,
         context=file.context,
         verify=file.verify or "",
+        known_to=file.known_to or "",
         presets=file.presets,
         predicted=campaign.predicted.model_dump() if campaign.predicted else {},
         nodes=campaign.nodes,

@@ -258,6 +258,9 @@ class ComponentFile(Section):
         default_factory=list, description="properties in which a job must equal the trials"
     )
     verify: Literal["mpiio"] | None = Field(None, description="check which MPI-IO hints were in effect")
+    known_to: Literal["openmpi"] | None = Field(
+        None, description="leave out parameters that the installed Open MPI does not have"
+    )
     needs: dict[Key, str] = Field(
         default_factory=dict, description="keys that a campaign must set, each with the reason"
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from reprise.tuner.errors import TunerError
-from reprise.tuner.openmpi.ompi_info import ask
+from reprise.tuner.model.ompi_info import ask
 
 _ALGORITHM = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")
 _HAN_ALGORITHM = re.compile(r"mca:coll:han:param:coll_han_use_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")

@@ -44,6 +44,7 @@ POINTS: dict[str, dict[str, Any]] = {
     "cray-mpich": {"alltoall": "pairwise"},
     "mvapich2": {"allreduce": "2"},
     "mvapich3": {"barrier": "recexch"},
+    "openmpi-coll": {"ucc": "90"},
     "ucx": {"UCX_RNDV_THRESH": "64K"},
     "srun-placement": {"distribution": "cyclic:block"},
     "mpirun-binding": {"binding": "none"},
