@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.config import first_problem
+from reprise.tuner.components import parameter_grid
 from reprise.tuner.components.component_schema import (
     COMPARISON,
     WORD,
@@ -45,13 +46,22 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
     for key in campaign.space:
         if key not in file.parameters:
             raise TunerError(f"settings: space: {key!r} is not a parameter of {file.name}: use {_all(file)}")
+    parameters = [_parameter(key, section, campaign.space.get(key)) for key, section in file.parameters.items()]
+    forbidden = [_forbidden(one) for one in file.forbidden]
+    for preset in file.presets:
+        if parameter_grid.is_forbidden_change(parameters, forbidden, preset):
+            words = ", ".join(f"{key}: {value}" for key, value in preset.items())
+            raise TunerError(
+                f"component {file.name}: presets: {words} is one of the `forbidden` combinations, so it would never be "
+                "tried: change the preset, or allow the combination"
+            )
     return Description(
         name=file.name,
         version=file.version,
         activation=_activation(file, given),
-        parameters=[_parameter(key, section, campaign.space.get(key)) for key, section in file.parameters.items()],
+        parameters=parameters,
         before=_before(file, campaign.reads, given),
-        forbidden=[_forbidden(one) for one in file.forbidden],
+        forbidden=forbidden,
         objective=objective_of(campaign.objective or file.objective),
         conflicts=file.conflicts,
         context=file.context,

@@ -132,7 +132,8 @@ class Description:
     `before` is a shell script to run before each trial. A job gets no settings if its user has set one of the variables
     in `conflicts` or one of the component's own variables. `context` lists the properties that must be the same in a
     job as in the trials: "nodes", "tasks_per_node", "processors", "memory". `verify` is "mpiio" if trials report which
-    hints were in effect. `known_to` is "openmpi" if only parameters of the installed Open MPI are tried. Each of the `presets` sets several parameters, and is tried on an application as one change.
+    hints were in effect. `known_to` is "openmpi" if only parameters of the installed Open MPI are tried. Each of the
+    `presets` sets several parameters, and is tried on an application as one change.
     `predicted` describes the models that predicted the campaign's only point; it is empty if the campaign searches.
     """
 

@@ -116,6 +116,18 @@ def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -
     return frozenset(found)
 
 
+def is_forbidden_change(
+    parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], change: Parametrization
+) -> bool:
+    """Return whether the default with a change of some parameters has a forbidden combination.
+
+    Parameters without an effect count with their defaults.
+    """
+    default = {p.key: p.default for p in parameters}
+    counted = counting(parameters, {**default, **change})
+    return is_forbidden(forbidden, {**default, **{key: value for key, value in change.items() if key in counted}})
+
+
 def is_forbidden(forbidden: Sequence[Forbidden], point: Parametrization) -> bool:
     """Return whether a point has one of the forbidden combinations of values."""
     return any(_met(one, point) for one in forbidden)

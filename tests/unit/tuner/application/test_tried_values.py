@@ -71,3 +71,13 @@ def test_a_preset_with_a_parameter_that_jobs_cannot_be_given_is_not_tried() -> N
 def test_a_preset_that_is_not_on_the_grid_is_refused_in_one_line(preset: object, message: str) -> None:
     with pytest.raises(TunerError, match=message):
         described(presets=[preset], SRO_A={"default": 1, "values": [1, 2]})
+
+
+@pytest.mark.parametrize("forbidden", [[{"SRO_A": 2, "SRO_B": 1}], ["SRO_A > SRO_B"]])
+def test_a_preset_with_a_forbidden_combination_is_refused(forbidden: list[object]) -> None:
+    numbers = {"default": 1, "values": [1, 2]}
+    definition = {"name": "c", "version": "1", "description": "d", "kind": "application", "forbidden": forbidden}
+    both = {**definition, "parameters": {"SRO_A": numbers, "SRO_B": numbers}}
+    assert read({**both, "presets": [{"SRO_A": 2, "SRO_B": 2}]}, {}).presets
+    with pytest.raises(TunerError, match=r"presets: SRO_A: 2 is one of the `forbidden` combinations"):
+        read({**both, "presets": [{"SRO_A": 2}]}, {})
