@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from reprise.tuner.components import openmpi_build
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 from reprise.tuner.openmpi.algorithms import known_algorithms
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild, parse
@@ -18,7 +19,17 @@ from reprise.tuner.openmpi.rules.releases import family_of
 from reprise.tuner.openmpi.rules.writing import Form, write
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
 from reprise.tuner.openmpi.rules_proof import prove
-from tests.matrix.openmpi import ENVIRONMENT, INSTALLED, MPIRUN, PROBE, OpenMPI, ask_all, ompi_info, probe_tuned
+from tests.matrix.openmpi import (
+    ENVIRONMENT,
+    INSTALLED,
+    MPIRUN,
+    PROBE,
+    OpenMPI,
+    ask_all,
+    build_probe,
+    ompi_info,
+    probe_tuned,
+)
 from tests.unit.rules_corpus import RANDOM_CALLS, RANKS, failing, golden, random_file
 
 pytestmark = pytest.mark.matrix
@@ -66,6 +77,22 @@ def test_the_algorithms_and_priorities_of_the_release_are_the_recorded_ones(mpi:
     assert build.algorithms == family.algorithms
     assert build.han_algorithms == known_algorithms("han", family.series)
     assert (build.priorities["han"] > build.priorities["tuned"]) is family.han_first
+
+
+SELECTED = {"5.0.7": ["sm", "adapt"], "6.0.0rc2": ["xhc", "adapt"]}
+NEVER_SELECTED = {"6.0.0rc2": ["acoll", "ucc"]}
+
+
+def test_a_component_that_a_record_may_prefer_is_selected_if_it_is_available(mpi: OpenMPI, build: OpenMPIBuild) -> None:
+    """The page on the component openmpi-coll has these results; other releases were not examined."""
+    build_probe(mpi)
+    for name in [*SELECTED.get(mpi.version, ()), *NEVER_SELECTED.get(mpi.version, ())]:
+        assert name in build.priorities
+        given = {**ENVIRONMENT, **openmpi_build.ASKING, f"OMPI_MCA_coll_{name}_priority": "90"}
+        words = shlex.join(f"{variable}={value}" for variable, value in given.items())
+        said = mpi.shell(f"env {words} {MPIRUN} {PROBE} bcast:8:{RANKS} 2>&1")
+        problem = openmpi_build.objection([name], said)
+        assert (problem == "") is (name in SELECTED[mpi.version]), (name, problem)
 
 
 TABLE = {
