@@ -56,7 +56,7 @@ static enum takes long_option_takes(const char *name, size_t length)
 }
 
 // Return whether a group of short options takes the next word as a value. `cluster` is the group without its dash: HN2
-// for -HN2. What follows an unknown option in the same word counts as its value.
+// for -HN2. The rest of the word after an unknown option counts as its value.
 static enum takes cluster_takes(const char *cluster)
 {
     for (; *cluster; cluster++) {

@@ -43,9 +43,9 @@ def other_release(record: Known, job: JobMetadata) -> str | None:
         if family == OPEN_MPI or not mpi.release:
             continue
         for prefix, majors in READ_BY.items():
-            if int(mpi.release.partition(".")[0]) not in majors and SETTINGS[prefix] == family:
-                if name := next((name for name in record.terms.names if name.startswith(prefix)), ""):
-                    return f"sets {name}, which {family} {mpi.release} does not read"
+            name = next((name for name in record.terms.names if name.startswith(prefix)), "")
+            if name and SETTINGS[prefix] == family and int(mpi.release.partition(".")[0]) not in majors:
+                return f"sets {name}, which {family} {mpi.release} does not read"
         tuned = which_mpi(record.metadata) if record.metadata else None
         if tuned and tuned.family == family and tuned.release and _series(tuned.release) != _series(mpi.release):
             return f"was tuned with {family} {tuned.release}, and the job loads {mpi.release}"

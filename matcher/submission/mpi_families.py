@@ -21,8 +21,8 @@ class Family:
     and `options` the options of mpirun, that only this family and related families have. `paths` is searched in the
     directory of mpirun and in directories that the script adds to PATH (a weak sign), and `files` in the names of files
     that the script sources (a weak sign). `variables` are prefixes of those variables that only this family reads (a
-    weak sign if a script sets them). `libraries` matches the names of libraries that a program needs. `releases` matches
-    the words before a release in the names of modules, packages and directories.
+    weak sign if a script sets them). `libraries` matches the names of libraries that a program needs. `releases`
+    matches the words before a release in the names of modules, packages and directories.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Family:
 
 
 _HYDRA_OPTIONS = """
-bootstrap bootstrap-exec disable-hostname-propagation env envall envlist envnone errfile-pattern genv genvall genvexclude genvlist genvnone hosts
-iface launcher launcher-exec outfile-pattern perhost ppn prepend-pattern prepend-rank print-rank-map rmk topolib usize
+bootstrap bootstrap-exec disable-hostname-propagation env envall envlist envnone errfile-pattern genv genvall
+genvexclude genvlist genvnone hosts iface launcher launcher-exec outfile-pattern perhost ppn prepend-pattern prepend-rank print-rank-map rmk topolib usize
 """
 # Hydra has -bind-to and -map-by too, so these are no signs. Some values of the two options exist only in Open MPI
 # (OPEN_MPI_PLACES).
@@ -139,8 +139,8 @@ PMI: Mapping[str, tuple[str, ...]] = {
     "mvapich": ("MVAPICH",),
     **dict.fromkeys(("mpich1_p4", "mpich1_shmem", "mpichgm", "mpichmx"), ("MPICH",)),
 }
-# Releases in EasyBuild's toolchains: of Open MPI in `foss`, `gompi` and, with CUDA, `fosscuda` and `gompic`; of Intel MPI
-# in `intel` and `iimpi`.
+# Releases in EasyBuild's toolchains: of Open MPI in `foss`, `gompi` and, with CUDA, `fosscuda` and `gompic`; of Intel
+# MPI in `intel` and `iimpi`.
 _OPEN_MPI_IN: Mapping[str, str] = {
     **{"2016a": "1.10.2", "2016b": "1.10.3", "2017a": "2.0.2", "2017b": "2.1.1", "2018a": "2.1.2", "2018b": "3.1.1"},
     **{"2019a": "3.1.3", "2019b": "3.1.4", "2020a": "4.0.3", "2020b": "4.0.5", "2021a": "4.1.1", "2021b": "4.1.1"},

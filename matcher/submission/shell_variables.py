@@ -50,7 +50,9 @@ class Variables:
     def of_child(self) -> Variables:
         """Return a copy of the variables for a child shell; changes to the copy do not affect this shell."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
-        return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted), False, dict(self.other_values))
+        return Variables(
+            dict(self.values), self.work, dict(self.arrays), set(self.doubted), False, dict(self.other_values)
+        )
 
     def assign(self, word: Word) -> bool:
         """Apply `NAME=value`, `NAME+=value` or `NAME=(...)`; return False for any other word."""

@@ -124,7 +124,7 @@ def _read_long(table: OptionTable, word: str) -> _Read:
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> _Read:
     """Parse a group of short options such as `-HQJname`; return the last option, and store the others in `parsed`.
 
-    What follows an unknown option in the same word counts as its value.
+    The rest of the word after an unknown option counts as its value.
     """
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
         attached = word[position:]

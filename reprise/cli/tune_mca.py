@@ -88,8 +88,8 @@ def show(settings: Settings, name: str, source: Path | None, as_json: bool) -> N
 
 def _parameters(settings: Settings, source: Path | None) -> list[MCAParameter]:
     from reprise.tuner.errors import TunerError
-    from reprise.tuner.openmpi import mca as core
     from reprise.tuner.model.ompi_info import ask
+    from reprise.tuner.openmpi import mca as core
 
     if source is None:
         return core.parse(ask(settings.config.openmpi.ompi_info))

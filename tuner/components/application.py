@@ -288,7 +288,7 @@ class ApplicationComponent:
             raise CampaignFailedError(f"component {self.name}: {problem}")
 
     def _prove_selection(self, comparison: Comparison, run: Runner) -> None:
-        """Run the winner again. Raise CampaignFailedError if Open MPI does not select the components that it prefers."""
+        """Run the winner again. Raise CampaignFailedError if Open MPI does not select the preferred components."""
         plan = self.plan(comparison.problem, comparison.winner)
         preferred = openmpi_build.preferred(plan.environment)
         if preferred:

@@ -59,8 +59,8 @@ def objection(names: Sequence[str], output: str) -> str:
     selected = set(_SELECTED.findall(output))
     if not selected:
         return (
-            "the run of the winner does not say which components Open MPI selects for the collectives: check that the program uses "
-            "Open MPI from 5.0 on, and that its standard error is kept"
+            "the run of the winner does not say which components Open MPI selects for the collectives: check that the "
+            "program uses Open MPI from 5.0 on, and that its standard error is kept"
         )
     missing = [name for name in names if name not in selected]
     if missing:

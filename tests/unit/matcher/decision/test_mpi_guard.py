@@ -8,8 +8,7 @@ import dataclasses
 import pytest
 
 from reprise.database.entities import RecordStatus, Scope
-from reprise.matcher.decision.known_records import Context, Terms
-from reprise.matcher.decision.known_records import Known
+from reprise.matcher.decision.known_records import Context, Known, Terms
 from reprise.matcher.decision.mpi_guard import other_mpi, other_release
 from reprise.matcher.submission import Submission, parse
 from tests.unit.mpi_corpus import cluster_wide, given, scripts, wrong_mpi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the components for Intel MPI, Cray MPICH and MVAPICH: their variables, and what the documentation says of them."""
+"""Test the components for Intel MPI, Cray MPICH and MVAPICH: their variables, and their row in the documentation."""
 
 from __future__ import annotations
 
