@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two tasks, called games, for comparing search methods: get near the optimum, and choose well under noise."""
+"""The two games of search methods on a landscape: get near the optimum, and choose well under noise."""
 
 from __future__ import annotations
 
