@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reprise.doctor.findings import Finding, ok, problem, warning
+from reprise.doctor.plugin_loading import package_of
 from reprise.doctor.probes import Run
+from reprise.matcher.wire.munge import LIBRARY
 
 DEFAULT_CONF = Path("/etc/slurm/slurm.conf")
 # Directories in which packages install Slurm's plugins, used if Slurm itself does not answer.
@@ -46,6 +48,8 @@ def look(run: Run) -> tuple[list[Finding], Slurm]:
     version = read_version(ran.stdout) if ran.status == 0 else None
     if version is None:
         remedy = "install Slurm's commands and configuration on this host"
+        if "auth plugin" in ran.complaint:  # which cannot be loaded without munge's library
+            remedy = f"install what Slurm's AuthType needs: for auth/munge, {package_of(LIBRARY)}"
         findings.append(problem("slurm", f"`sbatch --version` failed ({ran.complaint})", remedy))
     else:
         findings.append(ok("slurm", "{}.{:02}.{}".format(*version)))
