@@ -264,9 +264,9 @@ sanitize-plugin: deps-fuzz $(VENV)/.ready build ## run the plugin's tests with t
 	@for cc in gcc clang; do SPANK_CC=$$cc $(PYTEST) -n auto tests/spank || exit 1; done
 
 .PHONY: test-matrix
-test-matrix: root deps-matrix $(VENV)/.ready build ## test the plugin on three releases of Slurm, rules files on eight of Open MPI, the quick tests on Python 3.13 (needs root; 12 minutes)
+test-matrix: root deps-matrix $(VENV)/.ready build ## test the plugin on four releases of Slurm, rules files on eight of Open MPI, the quick tests on Python 3.13 (needs root; 12 minutes)
 	@$(PYTHON) -m tests.matrix
-	@$(PYTHON) -m pytest -v -m matrix tests/matrix
+	@$(PYTHON) -m pytest -v -n 2 --dist loadfile --timeout 900 tests/matrix  # two files at once, because most tests wait
 
 .PHONY: test-packages
 test-packages: root deps-matrix $(VENV)/.ready build ## build packages; install, upgrade and remove them on clean and booted Debian 12 and 13 (needs root; 12 minutes)
@@ -406,6 +406,10 @@ install-mpich-tools: ## install the benchmark and the probe of MPICH's collectiv
 .PHONY: allow-list
 allow-list: deps-python $(VENV)/.ready ## regenerate the plugin's table of variables from reprise/allowlist.toml
 	@$(PYTHON) tools/allow-list
+
+.PHONY: docs-matrix
+docs-matrix: deps-python $(VENV)/.ready ## store the results of the last `make test-matrix`, and regenerate their table in docs/reference/installation.md
+	@$(PYTHON) -m tests.matrix.results
 
 .PHONY: docs-settings
 docs-settings: deps-python $(VENV)/.ready ## regenerate docs/reference/configuration.md

@@ -23,6 +23,11 @@ def write(path: str, text: str, mode: int = 0o644) -> None:
     target.chmod(mode)
 
 
+def _append(path: str, text: str) -> None:
+    with Path(path).open("a") as file:
+        file.write(text)
+
+
 def write_hosts(spec: Spec) -> None:
     lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} {HEAD}"]
     lines += [f"{node_address(i)} {node_name(i)}" for i in range(spec.nodes)]
@@ -30,11 +35,15 @@ def write_hosts(spec: Spec) -> None:
 
 
 def add_users(spec: Spec) -> None:
-    """Add the service account `reprise` and the ordinary users to the cluster's own /etc, and create their homes."""
+    """Add the service account `reprise` and the ordinary users to the cluster's own /etc, and create their homes.
+
+    Slurm gets the environment for `--export=NONE` from `su - USER`. On Debian sid, su refuses users that are not in
+    /etc/shadow, and Slurm then holds the job.
+    """
     for uid, user in [(SERVICE_UID, "reprise"), *enumerate(spec.users, FIRST_UID)]:
-        with Path("/etc/group").open("a") as group, Path("/etc/passwd").open("a") as passwd:
-            group.write(f"{user}:x:{uid}:\n")
-            passwd.write(f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash\n")
+        _append("/etc/group", f"{user}:x:{uid}:\n")
+        _append("/etc/passwd", f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash\n")
+        _append("/etc/shadow", f"{user}:*:20000:0:99999:7:::\n")
         home = Path("/home") / user
         home.mkdir(mode=0o755)
         os.chown(home, uid, uid)

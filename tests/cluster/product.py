@@ -41,7 +41,8 @@ def install_plugin(cluster: VirtualCluster, *words: str) -> subprocess.Completed
     """Build and install the plugin with the cluster's compiler and headers; `words` are arguments for make."""
     copy = f"rm -rf {BUILD} && mkdir -p {BUILD}/reprise && cp -r {SOURCE}/spank {BUILD} && rm -rf {BUILD}/spank/build"
     cluster.run(["sh", "-c", f"{copy} && rm -f {BUILD}/spank/*.so && cp {SOURCE}/reprise/__init__.py {BUILD}/reprise"])
-    return cluster.run(["make", "-s", "-j2", "-C", f"{BUILD}/spank", "install", *words], check=False)
+    argv = ["make", "-s", "-j2", "-C", f"{BUILD}/spank", "install", *words]
+    return cluster.run(argv, check=False, timeout_s=300)  # takes 10 s on an idle machine
 
 
 def install(cluster: VirtualCluster) -> None:

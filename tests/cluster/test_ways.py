@@ -68,9 +68,13 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\d+", "0", re.sub(r"/home/alice/\w+/", "/home/alice/", text))
 
 
+# A job's permanent number, in letters and digits, which Slurm sets since 25.11.
+PER_JOB = {"SLURM_JOB_SLUID"}
+
+
 def environments(tried: Tried) -> dict[str, dict[str, str]]:
     return {
-        name: {key: without_numbers(value) for key, value in environment.items() if key not in OURS}
+        name: {key: without_numbers(value) for key, value in environment.items() if key not in OURS | PER_JOB}
         for name, environment in tried.environments.items()
     }
 

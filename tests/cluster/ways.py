@@ -26,7 +26,8 @@ echo finished
 exit 3
 """
 TASK = f"#!/bin/sh\n/usr/bin/env -0 > task-{RUN}-$SLURM_PROCID.env\n"
-REQUEUES = '[ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; exec sleep 1000; }\nexit 3\n'
+# From 26.11, Slurm sets SLURM_RESTART_COUNT to 0 in a job's first run; earlier releases do not set it there.
+REQUEUES = '[ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] || { scontrol requeue $SLURM_JOB_ID; exec sleep 1000; }\nexit 3\n'
 # Slurm starts a requeued job only after two minutes, unless the job's start time is changed while it waits. The job
 # must not restart in the second in which it was killed, because the node would mistake it for the killed job.
 AT_ONCE = """\

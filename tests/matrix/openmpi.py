@@ -53,6 +53,9 @@ TUNED = {
 class OpenMPI(Protocol):
     """An installed release of Open MPI."""
 
+    def described(self) -> tuple[str, str]:
+        """Return the exact release, and where it is from."""
+
     @property
     def version(self) -> str: ...
 
@@ -73,6 +76,10 @@ class Packaged:
 
     version: str
     debian: Release
+
+    def described(self) -> tuple[str, str]:
+        """Return the exact release, and the system that it is from."""
+        return f"Open MPI {self.debian.version_of('libopenmpi-dev')}", self.debian.name
 
     @cached_property
     def work(self) -> Path:
@@ -103,6 +110,10 @@ class Wheel:
     """A wheel of Open MPI from PyPI."""
 
     version: str
+
+    def described(self) -> tuple[str, str]:
+        """Return the release, and where it is from."""
+        return f"Open MPI {self.version}", "PyPI (wheel)"
 
     @cached_property
     def prefix(self) -> Path:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests import debian
@@ -54,14 +55,31 @@ class Release:
     def log(self) -> Path:
         return CACHE / f"{self.suite}.log"
 
+    def described(self) -> tuple[str, str]:
+        """Return the exact release of Slurm, and the system with the releases of what the plugin is built with."""
+        gcc, json_c = self.version_of("libgcc-s1"), self.version_of("libjson-c5")
+        return f"Slurm {self.version_of('slurmctld')}", f"{self.name} (gcc {gcc}, json-c {json_c})"
 
-RELEASES = (
+    def version_of(self, package: str) -> str:
+        """Return the upstream version of a package in the root, such as "6.0.0rc2" if it has "6.0.0~rc2-2"."""
+        return _upstream_version(fill(self), package)
+
+
+@cache
+def _upstream_version(root: Path, package: str) -> str:
+    words = ["dpkg-query", f"--root={root}", "--show", "--showformat=${source:Upstream-Version}\n", package]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return said.split()[0].rpartition("+really")[2].partition("+")[0].replace("~", "")
+
+
+STABLE = (
     Release("bullseye", "Debian 11", "20.11"),
     Release("bookworm", "Debian 12", "22.05"),
     Release("trixie", "Debian 13", "24.11"),
 )
-# Debian's development branch, for Open MPI 6. Its packages change from day to day, and so may the releases in its root.
+# Debian's development branch, for the newest Slurm and Open MPI. Its packages change from day to day.
 SID = Release("sid", "Debian sid", "26.05")
+RELEASES = (*STABLE, SID)
 
 
 def wanted(groups: frozenset[str] = GROUPS) -> list[str]:
@@ -70,10 +88,15 @@ def wanted(groups: frozenset[str] = GROUPS) -> list[str]:
 
 
 def fill(release: Release) -> Path:
-    """Return the release's root. Create it (about a minute) if it is not cached; raise RootError on failure."""
-    with _lock():
-        if not release.root.exists():
-            _make(release)
+    """Return the release's root. Create it (about a minute) if it is not cached; raise RootError on failure.
+
+    A cached root is complete, because `_make` renames it last. So a run that needs no other roots does not wait for one
+    that creates some.
+    """
+    if not release.root.exists():
+        with _lock():
+            if not release.root.exists():
+                _make(release)
     return release.root
 
 

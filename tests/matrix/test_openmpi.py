@@ -73,7 +73,10 @@ def test_the_release_reads_nearly_valid_files_as_the_emulator_does(
 
 def test_the_algorithms_and_priorities_of_the_release_are_the_recorded_ones(mpi: OpenMPI, build: OpenMPIBuild) -> None:
     family = family_of(mpi.version)
-    assert build.version == mpi.version
+    assert build.version == mpi.version, (
+        "the root has another release than INSTALLED in tests/matrix/openmpi.py: "
+        "correct it, and store the release's results with `python -m tests.matrix.openmpi`"
+    )
     assert build.algorithms == family.algorithms
     assert build.han_algorithms == known_algorithms("han", family.series)
     assert (build.priorities["han"] > build.priorities["tuned"]) is family.han_first

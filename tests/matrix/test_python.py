@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
 
-from tests.matrix.roots import RELEASES
+from tests.matrix.results import Python
+from tests.matrix.roots import STABLE
 from tests.packages.systems import System, system
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(3000)]
 
-NEWEST = RELEASES[-1]
+NEWEST = STABLE[-1]
 PYTHON = "3.13"
+PACKAGES = frozenset({"check"})
+SUBJECT = Python(dataclasses.replace(NEWEST, groups=PACKAGES))
 CLONE = "/opt/reprise"
 # Tests that are left out: they test Debian 12's Slurm, Open MPI and tools rather than Python, or need files on a disk
 # rather than on tmpfs.
@@ -43,7 +47,7 @@ def newest() -> Iterator[System]:
     place = Path(mkdtemp(prefix="reprise-python-", dir="/var/tmp"))
     place.chmod(0o755)
     try:
-        with system(NEWEST, frozenset({"check"}), place) as one:
+        with system(NEWEST, PACKAGES, place) as one:
             one.run(["sh", "-ec", COPY], source=True)
             yield one
     finally:

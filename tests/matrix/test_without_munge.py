@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,8 @@ from reprise.database import Database
 from tests.cluster.machine import JobEnd, VirtualCluster
 from tests.cluster.product import install_plugin
 from tests.cluster.spec import HEAD_ADDRESS, SERVICE_UID
+from tests.matrix.host_python import install_reprise
+from tests.matrix.results import WithoutMunge
 from tests.matrix.roots import RELEASES, fill
 from tests.places import ROOT
 from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record
@@ -26,7 +29,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.matrix
 
-WITH_AUTH_SLURM = next(one for one in RELEASES if one.suite == "trixie")  # auth/slurm needs Slurm 23.11 or newer
+WITH_AUTH_SLURM = [WithoutMunge(one) for one in RELEASES if one.slurm >= "23.11"]
 PORT = 7817
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/test.conf"
 LINE = f"optional spank_reprise.so endpoint=tcp:{HEAD_ADDRESS}:{PORT} matcher_uid={SERVICE_UID} deadline_ms=1000\n"
@@ -86,14 +89,22 @@ class ServiceDaemon(Daemon):
         return super().stop()
 
 
+@pytest.fixture(scope="module", params=WITH_AUTH_SLURM, ids=str)
+def chosen(request: pytest.FixtureRequest) -> WithoutMunge:
+    found: WithoutMunge = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[VirtualCluster]:
-    with VirtualCluster(nodes=1, root=fill(WITH_AUTH_SLURM), plugstack=LINE, auth="slurm") as machine:
+def cluster(chosen: WithoutMunge) -> Iterator[VirtualCluster]:
+    with VirtualCluster(nodes=1, root=fill(chosen.release), plugstack=LINE, auth="slurm") as machine:
         done = install_plugin(machine)
         assert (done.returncode, done.stderr) == (0, "")
         machine.write("/home/alice/job.sh", SCRIPT_OF_ONE_NODE, user="alice")
         machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
         machine.write("/usr/local/bin/mpirun", "#!/bin/sh\nenv\nexit 3\n", mode=0o755)
+        install_reprise(machine)
+        machine.write("/etc/reprise/reprise.toml", f'[site]\ncluster = "{machine.spec.name}"\n')
         yield machine
 
 
@@ -151,6 +162,19 @@ def test_jobs_are_decided_and_reported_over_tcp(cluster: VirtualCluster, daemon:
         wait_for("the outcome", lambda end=end: outcome(end) == [3 << 8], 20)  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("node", ["", "node0"], ids=["login", "node0"])
+def test_the_doctor_finds_nothing_wrong(
+    cluster: VirtualCluster, daemon: Daemon, chosen: WithoutMunge, node: str
+) -> None:
+    done = cluster.run(["reprise", "doctor", "--json"], user="alice", node=node, check=False)
+    found = {one["check"]: (one["level"], one["text"]) for one in json.loads(done.stdout)["findings"]}
+    assert done.returncode == 0 and {level for level, _ in found.values()} == {"ok"}, done.stdout
+    assert found["plugin"][1].endswith(f"spank_reprise.so, built for Slurm {chosen.release.slurm}")
+    socket = "/run/slurm/sack.socket" if node else "/run/slurmctld/sack.socket"
+    assert found["auth"][1].startswith(f"auth/slurm; over TCP: Slurm ({socket})")
+    assert found["daemon"][1] == f"answers on tcp:{HEAD_ADDRESS}:{PORT}, knows 1 record"
+
+
 def test_without_a_socket_of_slurm_a_job_runs_and_slurmds_log_says_why(cluster: VirtualCluster) -> None:
     cluster.write(PLUGSTACK, LINE.replace("deadline_ms", "sack_socket=/nowhere deadline_ms"))
     try:
@@ -162,15 +186,23 @@ def test_without_a_socket_of_slurm_a_job_runs_and_slurmds_log_says_why(cluster: 
     assert log.count("reprise: this host cannot authenticate over TCP: ") == 1
 
 
-def test_a_client_that_lost_libmunge_behaves_as_without_the_plugin() -> None:
+def test_a_client_that_lost_libmunge_behaves_as_without_the_plugin(chosen: WithoutMunge) -> None:
     """Slurm's own commands need the library on a cluster with munge; the plugin must add nothing to their failure."""
-    with VirtualCluster(nodes=1, root=fill(WITH_AUTH_SLURM)) as machine:
+    with VirtualCluster(nodes=1, root=fill(chosen.release)) as machine:
         assert install_plugin(machine).returncode == 0
+        install_reprise(machine)
 
-        def submitted(line: str, *argv: str) -> tuple[int, str, str]:
+        def run(*argv: str) -> subprocess.CompletedProcess[str]:
+            return machine.run([*HIDDEN, *argv], cwd="/tmp", check=False)
+
+        def submitted(line: str, *options: str) -> tuple[int, str, str]:
             machine.write(PLUGSTACK, line)
-            done = machine.run([*HIDDEN, *argv, "--wrap=true"], cwd="/tmp", check=False)
+            done = run("sbatch", *options, "--wrap=true")
             return done.returncode, done.stdout, done.stderr
 
-        assert submitted(LINE, "sbatch") == submitted("", "sbatch")
-        assert "unrecognized option" not in submitted(LINE, "sbatch", "--reprise=off")[2]
+        assert submitted(LINE) == submitted("")
+        assert "unrecognized option" not in submitted(LINE, "--reprise=off")[2]
+        said = run("reprise", "doctor").stdout
+        missing = "libmunge.so.2 cannot be loaded"
+        assert re.search(rf"^problem +auth .*{missing}.* the package libmunge2 ", said, re.MULTILINE), said
+        assert re.search(r"^problem +slurm .*auth plugin\): .* the package libmunge2 ", said, re.MULTILINE), said

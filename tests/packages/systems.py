@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.matrix.roots import GROUPS, RELEASES, SOURCE, Release, fill, proxies
+from tests.matrix.roots import GROUPS, SOURCE, STABLE, Release, fill, proxies
 
-WITH_PACKAGES = RELEASES[1:]  # all except Debian 11, whose Python is too old
+WITH_PACKAGES = STABLE[1:]  # all except Debian 11, whose Python is too old
 BUILDING = GROUPS | {"deb", "rpm"}
 RUNNING = frozenset({"slurm", "nodes"})  # the software of a site, without Reprise
 TIMEOUT_S = 900.0
