@@ -39,7 +39,8 @@ class Family:
 
 _HYDRA_OPTIONS = """
 bootstrap bootstrap-exec disable-hostname-propagation env envall envlist envnone errfile-pattern genv genvall
-genvexclude genvlist genvnone hosts iface launcher launcher-exec outfile-pattern perhost ppn prepend-pattern prepend-rank print-rank-map rmk topolib usize
+genvexclude genvlist genvnone hosts iface launcher launcher-exec outfile-pattern perhost ppn
+prepend-pattern prepend-rank print-rank-map rmk topolib usize
 """
 # Hydra has -bind-to and -map-by too, so these are no signs. Some values of the two options exist only in Open MPI
 # (OPEN_MPI_PLACES).
