@@ -8,11 +8,21 @@ import subprocess
 from pathlib import Path
 
 from tests.packages.systems import System
+from tests.places import ROOT
 
 
 def depends_on(package: Path) -> str:
-    words = ["dpkg-deb", "-f", str(package), "Depends"]
+    return field(package, "Depends")
+
+
+def field(package: Path, name: str) -> str:
+    """Return a field of a package's control file; "" if the package does not have the field."""
+    words = ["dpkg-deb", "-f", str(package), name]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def maintainer() -> str:
+    return subprocess.run([ROOT / "packaging/maintainer"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def satisfy(machine: System, packages: list[Path]) -> None:

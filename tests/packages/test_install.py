@@ -21,7 +21,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 from tests.matrix.roots import Release
 from tests.packages import older
-from tests.packages.deb import depends_on, newer, satisfy
+from tests.packages.deb import depends_on, field, maintainer, newer, satisfy
 from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, system
 from tests.quickstart import blocks
 from tests.waiting import wait_for
@@ -51,6 +51,15 @@ UNITS = tuple(f"{place}/systemd/system/reprise-matcher.service" for place in ("/
 PLUGSTACK = "cat /usr/share/reprise/plugstack.conf >> /etc/slurm/plugstack.conf"
 """The admin's command that enables the plugin. It requires no `include` of a directory, which a site may lack."""
 JOB = '#!/bin/bash\n#SBATCH --job-name=nap\necho "size ${SRO_SIZE:-none}"\nsleep "0.${SRO_SIZE:-4}"\n'
+
+AS_EL = {"bookworm": 9, "trixie": 10}
+"""Release of EL as which the RPM packages are built on a release of Debian."""
+PYTHON_OF = {"bookworm": "3.11", "trixie": "3.13"}
+WITH_SYMBOLS = (
+    "find /usr/libexec/reprise /usr/lib/reprise-preload -type f | "
+    "while read file; do readelf -S $file | grep -q ' [.]symtab ' && echo ELF $file; done; true"
+)
+"""Prints the programs and libraries of the packages that still have symbols for a debugger."""
 
 
 @pytest.fixture(scope="module", params=WITH_PACKAGES, ids=str)
@@ -240,21 +249,36 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
     assert f"slurm-wlm-basic-plugins (<< {release.slurm}.99)" in depends
 
 
+def test_the_packages_name_the_maintainer_and_no_address_of_others(built: list[Path]) -> None:
+    for path in built:
+        assert field(path, "Maintainer") == maintainer()
+        assert field(path, "Homepage") == ""
+
+
 def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
-    """The test runs on Debian, which has rpm but no RPM package of Slurm, so dependencies are not checked."""
+    """Build as on EL 9 and 10, with the same Python as on EL 9 and a newer one than on EL 10.
+
+    The test runs on Debian, which has rpm but no RPM package of Slurm, so dependencies are not checked.
+    """
     # Only the rpm of bookworm needs --force-debian.
     rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]
     with system(release, BUILDING, place) as machine:
         machine.run(["apt-get", "-q", "update"])
         machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers"])
-        machine.run(["/src/packaging/rpm", "/out"], source=True)
-        packages = sorted(f"/out/{path.name}" for path in machine.path("/out").glob("*.rpm"))
+        el = AS_EL[release.suite]
+        as_el = ["--define", f"rhel {el}", "--define", f"dist .el{el}"]
+        machine.run(["/src/packaging/rpm", "/out", *as_el], source=True)
+        packages = sorted(f"/out/{path.name}" for path in machine.path("/out").glob(f"*-1.el{el}.*.rpm"))
         assert [package.split("-0.")[0] for package in packages] == [
             "/out/reprise",
             "/out/reprise-plugin",
             "/out/reprise-tools",
         ]
         machine.run(["rpm", "--checksig", "--nosignature", *packages])
+        packager = machine.run(["rpm", "-qp", "--qf", "%{PACKAGER} %{URL}", packages[0]]).stdout
+        assert packager == f"{maintainer()} (none)", "the project has no address of its own"
+        python = machine.run(["rpm", "-qp", "--requires", packages[0]]).stdout
+        assert f"/usr/bin/python{PYTHON_OF[release.suite]}\n" in python
         requires = machine.run(["rpm", "-qp", "--requires", packages[1]]).stdout.splitlines()
         assert f"slurm >= {release.slurm}" in requires and f"slurm < {release.slurm}.99" in requires
         before = machine.files()
@@ -262,6 +286,8 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         assert machine.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
         assert "reprise:" in machine.path("/etc/passwd").read_text(), "the package's script has created the account"
         machine.run(["rpm", "--verify", "--nodeps", "reprise", "reprise-plugin", "reprise-tools"])
+        assert machine.path("/usr/share/man/man1/reprise.1.gz").is_file()
+        assert "ELF" not in machine.run(["sh", "-c", WITH_SYMBOLS]).stdout
         assert (
             "/usr/share/doc/reprise/docs/how-to/admin.md" in machine.run(["rpm", "-q", "--docfiles", "reprise"]).stdout
         )

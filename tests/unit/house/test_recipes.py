@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the packages and recipes with the definitions that they repeat; `make test-packages` builds and runs them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.places import ROOT
+
+PACKAGING = ROOT / "packaging"
+SPEC = PACKAGING / "reprise.spec"
+RULES = (PACKAGING / "debian/rules").read_text()
+CONTROL = (PACKAGING / "debian/control").read_text()
+NAMES = ["reprise", "reprise-plugin", "reprise-tools"]
+TARGETS = set(re.findall(r"^(install-[a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def asked(what: str, *macros: str) -> set[str]:
+    """Return what the spec asks for when it is expanded with these macros, e.g. "rhel 9"."""
+    if not shutil.which("rpmspec"):
+        pytest.skip("rpmspec is not installed: `make deps-rpm`")
+    defined = [word for macro in macros for word in ("--define", macro)]
+    command = ["rpmspec", "--query", f"--{what}", *defined, str(SPEC)]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("release", "more", "devel", "python"),
+    [
+        ("8", [], "python3.11-devel", "3.11"),
+        ("9", [], "python3.11-devel", "3.11"),
+        ("9", ["python 3.12"], "python3.12-devel", "3.12"),
+        ("10", [], "python3-devel", r"3\.\d+"),  # the system's
+    ],
+)
+def test_packages_for_el_need_a_python_that_it_has(release: str, more: list[str], devel: str, python: str) -> None:
+    macros = (f"rhel {release}", "slurm_release 24.11", *more)
+    needed = asked("buildrequires", *macros)
+    assert devel in needed and not {name for name in needed if name.startswith("python")} - {devel}
+    assert {"gcc", "json-c-devel", "make", "openmpi-devel", "slurm-devel"} <= needed
+    requires = asked("requires", *macros)
+    (found,) = [name for name in requires if "python" in name]
+    assert re.fullmatch(rf"/usr/bin/python{python}", found)
+    assert {"slurm >= 24.11", "slurm < 24.11.99", "/usr/bin/systemd-sysusers"} <= requires
+    assert all(f".el{release}." in name for name in asked("rpms", *macros, f"dist .el{release}"))
+
+
+def test_the_packages_are_the_same_and_contain_the_same() -> None:
+    assert re.findall(r"^Package: (\S+)$", CONTROL, re.MULTILINE) == NAMES
+    assert [
+        "reprise",
+        *(f"reprise-{name}" for name in re.findall(r"^%package (\S+)$", SPEC.read_text(), re.M)),
+    ] == NAMES
+    deb, rpm = (set(re.findall(r"\binstall-[a-z]+\b", text)) for text in (RULES, SPEC.read_text()))
+    assert deb == rpm == TARGETS - {"install-skeleton"}
+    built = {tuple(re.findall(r"^\s*for dir in (.*?);", text, re.MULTILINE)) for text in (RULES, SPEC.read_text())}
+    assert len(built) == 1
+    summaries = re.findall(r"^Description: (.*)$", CONTROL, re.MULTILINE)
+    assert [one[0].lower() + one[1:] for one in re.findall(r"^Summary: (.*)$", SPEC.read_text(), re.M)] == summaries
+
+
+def test_packages_give_no_address_that_is_not_the_projects() -> None:
+    """The project has no address; the maintainer is the builder, or the author of the newest commit."""
+    assert "URL:" not in SPEC.read_text() and "Homepage:" not in CONTROL
+    assert "Maintainer: @MAINTAINER@\n" in CONTROL
+    environment = {"PATH": "/usr/bin:/bin", "DEBFULLNAME": "A. Packager", "DEBEMAIL": "a@example.org"}
+    command = [PACKAGING / "maintainer"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert said == "A. Packager <a@example.org>\n"
+    said = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(r"[^<>\n]+ <[^<>@\s]+@[^<>@\s]+>\n", said)
