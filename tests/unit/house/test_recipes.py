@@ -8,7 +8,10 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
+from reprise import __version__
+from tests import spack
 from tests.places import ROOT
 
 PACKAGING = ROOT / "packaging"
@@ -73,3 +76,15 @@ def test_packages_give_no_address_that_is_not_the_projects() -> None:
     assert said == "A. Packager <a@example.org>\n"
     said = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True).stdout
     assert re.fullmatch(r"[^<>\n]+ <[^<>@\s]+@[^<>@\s]+>\n", said)
+
+
+def test_the_spack_recipe_has_this_version_and_installs_by_targets_that_exist() -> None:
+    called: list[tuple[str, ...]] = []
+    recipe = spack.Recipe(lambda *words: called.append(words))
+    assert recipe.named("version") == [re.sub(r"\.dev\d+$", "", __version__)]
+    assert yaml.safe_load((spack.REPOSITORY / "repo.yaml").read_text())["repo"]["namespace"] == spack.REPOSITORY.name
+    assert {"slurm", "json-c", "openmpi", "python@3.11:3.13"} <= set(recipe.named("depends_on"))
+    source = spack.RECIPE.read_text()
+    assert set(re.findall(r'"(install-[a-z]+)"', source)) <= TARGETS
+    oldest = re.search(r'^requires-python = ">=(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert oldest and f"python@{oldest[1]}:" in source
