@@ -18,6 +18,7 @@ PACKAGING = ROOT / "packaging"
 SPEC = PACKAGING / "reprise.spec"
 RULES = (PACKAGING / "debian/rules").read_text()
 CONTROL = (PACKAGING / "debian/control").read_text()
+ROLE = PACKAGING / "ansible/roles/reprise"
 NAMES = ["reprise", "reprise-plugin", "reprise-tools"]
 TARGETS = set(re.findall(r"^(install-[a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
@@ -88,3 +89,29 @@ def test_the_spack_recipe_has_this_version_and_installs_by_targets_that_exist() 
     assert set(re.findall(r'"(install-[a-z]+)"', source)) <= TARGETS
     oldest = re.search(r'^requires-python = ">=(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert oldest and f"python@{oldest[1]}:" in source
+
+
+def test_the_role_sets_every_path_that_packages_change_and_names_units_that_exist() -> None:
+    variables = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    set_by_packages = re.findall(r'^(\w+) = "/usr/local/', (ROOT / "etc/reprise.toml").read_text(), re.MULTILINE)
+    assert sorted(variables["reprise_of_packages"]["tuner"]) == sorted(set_by_packages)
+    tasks = "".join(path.read_text() for path in sorted(ROLE.rglob("*.yml")))
+    units = set(re.findall(r"reprise-\w+\.(?:service|socket|timer)", tasks.replace("service.d", "")))
+    assert units and units <= {path.name for path in (ROOT / "etc/systemd").iterdir()}
+    assert set(re.findall(r"'(reprise(?:-\w+)?)'", variables["reprise_wanted"])) == set(NAMES)
+    line = re.findall(r"^optional .*$", (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text(), re.MULTILINE)
+    assert len(line) == 1 and "endpoint=" not in line[0], "the role appends the addresses"
+
+
+def test_variables_of_the_role_in_the_example_and_the_tasks_have_defaults() -> None:
+    defaults = set(yaml.safe_load((ROLE / "defaults/main.yml").read_text()))
+    example = yaml.safe_load((PACKAGING / "ansible/hosts.example.yml").read_text())["all"]
+    assert set(example["vars"]) <= defaults
+    known = defaults | set(yaml.safe_load((ROLE / "vars/main.yml").read_text())) | {"reprise_shipped"}
+    texts = "".join(path.read_text() for path in ROLE.rglob("*") if path.is_file())
+    used = set(re.findall(r"\breprise_[a-z_]+\b", texts)) - {
+        f"reprise_{kind}" for kind in ("matcher", "login", "compute")
+    }
+    assert used == known
+    plays = yaml.safe_load((PACKAGING / "ansible/site.yml").read_text())
+    assert sorted(example["children"]) == sorted(play["hosts"] for play in plays)
