@@ -198,7 +198,7 @@ deb: deps-deb ## build Debian packages for this host's releases of Debian and Sl
 	@packaging/deb build/deb
 
 .PHONY: rpm
-rpm: deps-rpm ## build RPM packages for this host's releases of Python and Slurm, in build/rpm (needs rpmbuild)
+rpm: deps-rpm ## build RPM packages for this host's releases of EL and Slurm, in build/rpm (needs rpmbuild)
 	@command -v rpmbuild >/dev/null || { echo "rpm: rpmbuild is missing: install it (Debian: apt-get install rpm)" >&2; exit 1; }
 	@packaging/rpm build/rpm
 
@@ -269,7 +269,7 @@ test-matrix: root deps-matrix $(VENV)/.ready build ## test the plugin on four re
 	@$(PYTHON) -m pytest -v -n 2 --dist loadfile --timeout 900 tests/matrix  # two files at once, because most tests wait
 
 .PHONY: test-packages
-test-packages: root deps-matrix $(VENV)/.ready build ## build packages; install, upgrade and remove them on clean and booted Debian 12 and 13 (needs root; 12 minutes)
+test-packages: root deps-matrix deps-containers $(VENV)/.ready build ## build packages; install, upgrade and remove them on clean and booted Debian 12 and 13; run the Ansible role, the image and the Spack recipe (needs root; 20 minutes)
 	@$(PYTHON) -m pytest -v -s -m packages tests/packages
 
 .PHONY: coverage-plugin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tiny container image, made offline from Debian's busybox-static, and podman and crun to run it."""
+"""podman and crun with a private store, and a tiny image, made offline from Debian's busybox-static."""
 
 from __future__ import annotations
 
@@ -40,10 +40,52 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Runtimes:
-    """podman and crun with a private store below `directory`, which contains the image `tiny`."""
+class Podman:
+    """podman with a private store below `directory`."""
 
     directory: Path
+
+    @property
+    def words(self) -> list[str]:
+        """Return the start of a podman command that uses the store."""
+        store = ["--root", str(self.directory / "store"), "--runroot", str(self.directory / "run")]
+        how = ["--storage-driver=vfs", "--runtime=crun", "--cgroup-manager=cgroupfs", "--events-backend=none"]
+        return ["podman", *store, *how]
+
+    def load(self, root: Path, name: str) -> None:
+        """Make an image of a root directory, and import it into the store."""
+        archive = self.directory / f"{name}.tar"
+        subprocess.run(["tar", "-C", root, "-cf", archive, "."], check=True, timeout=TIMEOUT_S)
+        self.run([*self.words, "import", "--quiet", str(archive), name], {})
+        archive.unlink()
+
+    def run(self, words: Sequence[str], environment: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> str:
+        """Run a command in mounts of its own, and return its output."""
+        done = subprocess.run(
+            apart(words),
+            env=clean_environment(self.directory) | dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+        return done.stdout
+
+
+def apart(words: Sequence[str]) -> list[str]:
+    """Return a command that runs `words` in mounts of their own."""
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_OWN_MOUNTS, "sh", *words]
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": str(home)}
+
+
+@dataclass(frozen=True)
+class Runtimes(Podman):
+    """podman and crun with a private store that contains the image `tiny`."""
 
     def make(self) -> None:
         """Make the image, and import it into podman's store."""
@@ -51,33 +93,25 @@ class Runtimes:
         shutil.copy("/usr/bin/busybox", self.root / "bin")
         for applet in APPLETS:
             (self.root / "bin" / applet).symlink_to("busybox")
-        archive = self.directory / "tiny.tar"
-        subprocess.run(["tar", "-C", self.root, "-cf", archive, "."], check=True, timeout=TIMEOUT_S)
-        self._run([*self._podman, "import", "--quiet", str(archive), "tiny"], {})
+        self.load(self.root, "tiny")
 
     @property
     def root(self) -> Path:
         """Root directory of the image."""
         return self.directory / "root"
 
-    @property
-    def _podman(self) -> list[str]:
-        store = ["--root", str(self.directory / "store"), "--runroot", str(self.directory / "run")]
-        how = ["--storage-driver=vfs", "--runtime=crun", "--cgroup-manager=cgroupfs", "--events-backend=none"]
-        return ["podman", *store, *how]
-
     def by_podman(self, options: Sequence[str], environment: Mapping[str, str], paths: Sequence[str]) -> Seen:
         """Run `podman run OPTIONS tiny`, and return what the container's process sees."""
         own = ["run", "--rm", "--network=none", "--cgroups=disabled", *LIMITS]
         command = ["/bin/sh", "-c", PRINT.format(" ".join(paths))]
-        return Seen.of(self._run([*self._podman, *own, *options, "tiny", *command], environment))
+        return Seen.of(self.run([*self.words, *own, *options, "tiny", *command], environment))
 
     def by_crun(self, environment: Mapping[str, str], paths: Sequence[str]) -> Seen:
         """Run an OCI bundle, as Slurm's `--container` does, with `environment` in its configuration."""
         bundle = self.directory / "bundle"
         bundle.mkdir(exist_ok=True)
         (bundle / "config.json").unlink(missing_ok=True)
-        self._run(["crun", "spec", "--bundle", str(bundle)], {})
+        self.run(["crun", "spec", "--bundle", str(bundle)], {})
         config = json.loads((bundle / "config.json").read_text())
         config["root"]["path"] = str(self.root)
         config["process"] |= {"terminal": False, "args": ["/bin/sh", "-c", PRINT.format(" ".join(paths))]}
@@ -85,18 +119,4 @@ class Runtimes:
         config["process"].pop("rlimits", None)
         (bundle / "config.json").write_text(json.dumps(config))
         words = ["crun", "--root", str(self.directory / "crun"), "--cgroup-manager=disabled", "run"]
-        return Seen.of(self._run([*words, "--bundle", str(bundle), "reprise-test"], {}))
-
-    def _run(self, words: Sequence[str], environment: Mapping[str, str]) -> str:
-        apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_OWN_MOUNTS, "sh"]
-        done = subprocess.run(
-            [*apart, *words],
-            env={"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": str(self.directory), **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return Seen.of(self.run([*words, "--bundle", str(bundle), "reprise-test"], {}))

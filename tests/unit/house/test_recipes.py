@@ -115,3 +115,11 @@ def test_variables_of_the_role_in_the_example_and_the_tasks_have_defaults() -> N
     assert used == known
     plays = yaml.safe_load((PACKAGING / "ansible/site.yml").read_text())
     assert sorted(example["children"]) == sorted(play["hosts"] for play in plays)
+
+
+def test_the_image_runs_as_the_service_user_and_opens_the_usual_ports() -> None:
+    image = (PACKAGING / "oci/Containerfile").read_text()
+    assert re.findall(r"^USER (.*)$", image, re.MULTILINE) == ["${UID}"]
+    settings = (ROOT / "etc/reprise.toml").read_text()
+    for port in re.findall(r"^EXPOSE (\d+) (\d+)$", image, re.MULTILINE)[0]:
+        assert f":{port}" in settings
