@@ -59,7 +59,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Result:
-    """How many of the checks with a release have passed."""
+    """Number of passed checks with a release, and number of all its checks."""
 
     software: str
     system: str

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprise.tuner.model.space import Parameter, Parametrization, Space
+from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search import METHODS, build
 from reprise.tuner.search.search_method import Key, Search
 from tests.examples import examples
@@ -82,7 +82,7 @@ def test_equivalent_points_are_asked_once(method: str) -> None:
 def test_an_ignored_parameter_may_have_a_value_that_is_not_on_the_grid(method: str) -> None:
     """A measured landscape stores its points in a table, so only values on the grid are known to be ignored."""
     parameters = Parameter("a", (0, 1, 2), "category"), Parameter("b", (2, 3)), Parameter("c", (0, 8, 9))
-    table = {
+    table: dict[tuple[Value, ...], Parametrization] = {
         (a, b, c): {"a": a, "b": b, "c": c} if a == 2 else {"a": a, "b": 4, "c": 0}
         for a in (0, 1, 2)
         for b in (2, 3)
