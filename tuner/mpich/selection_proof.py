@@ -30,7 +30,8 @@ from reprise.tuner.mpich.selection_reader import Call
 SUFFIX = ".json"
 SMALL_RANKS = 2  # size of the smaller communicator that the file must not affect
 # An algorithm that the probed collective cannot use: the key is True if that collective is barrier, otherwise False.
-FOREIGN = {True: "MPIR_Bcast_intra_binomial", False: "MPIR_Barrier_intra_dissemination"}
+# MPICH 4.0 to 5.0 have both.
+FOREIGN = {True: "MPIR_Bcast_intra_binomial", False: "MPIR_Barrier_allcomm_nb"}
 STEP = 4  # bytes of an element of a reduction; all probed sizes are multiples of it
 MPI_SUCCESS = 0
 ATTEMPTS = 3  # maximum launches for a call that must fail; the output of a program that MPICH ends may be lost

@@ -46,6 +46,24 @@ def test_a_file_in_effect_is_proved(place: Path) -> None:
     assert not list(place.iterdir())
 
 
+def test_the_proof_selects_only_algorithms_that_every_known_release_has(place: Path) -> None:
+    """A release ends every program that is given a file with a name it does not know, so that nothing is proved.
+
+    MPICH 5.0 no longer has MPIR_Barrier_intra_dissemination, for example.
+    """
+    renamed = "MPIR_Barrier_intra_dissemination"
+    table = json.loads(json.dumps(TABLE).replace(renamed, "MPIR_Barrier_intra_k_dissemination"))
+    newer = replace(LIBRARY, version="5.0.2", table=table, names=LIBRARY.names - {renamed})
+    written = []
+
+    def run(plan: TrialPlan) -> TrialOutput:
+        written.append(Path(plan.environment[FILE]).read_text())
+        return mpich()(plan)
+
+    prove(newer, RULES, 4, PLAN, run, place)
+    assert written and not any(renamed in text for text in written)
+
+
 def _ignored(_: str) -> dict[str, Any]:
     return TABLE
 
