@@ -203,6 +203,8 @@ class VirtualCluster:
         home = "/root" if user == "root" else f"/home/{user}"
         pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
+        if group := self._measuring_group():
+            enter = ["sh", "-c", f'echo 0 > {group}/cgroup.procs; exec "$@"', "-", *enter]
         if pid:  # a node's process id is an id in the cluster's PID namespace
             enter += ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
         drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"] if uid else []
@@ -210,6 +212,14 @@ class VirtualCluster:
         variables = [f"{name}={value}" for name, value in {**base, **(env or {})}.items()]
         shell = f"cd {shlex.quote(cwd or home)} && exec {shlex.join(argv)}"
         return [*enter, "env", "-i", *variables, *drop, "sh", "-c", shell]
+
+    def _measuring_group(self) -> Path | None:
+        """Return the scheduler group of a cluster with latency, which commands join, so that they keep up with ranks.
+
+        None for other clusters, since their group has only the weight of one process.
+        """
+        groups = keeper.cpu_groups() if self.spec.latency_us else None
+        return groups / f"{self.spec.cpu_group}-{self._process.pid}" if groups and self._process else None
 
     def run(
         self,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster import keeper
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.network import bits_per_second
 from tests.cluster.product import SOURCE
@@ -156,6 +157,16 @@ def test_collectives_take_as_many_delays_as_their_algorithm_has_steps(slow: Virt
     assert times[LINEAR] >= LATENCY_US
     assert times[PIPELINE] >= 7 * LATENCY_US
     assert times[PIPELINE] > 2 * times[LINEAR]
+
+
+@pytest.mark.skipif(keeper.cpu_groups() is None, reason="this machine has no groups of the CPU scheduler")
+def test_a_command_on_the_cluster_belongs_to_its_scheduler_group(slow: VirtualCluster) -> None:
+    """A command of another group would wait for ranks that poll, since the cluster's group takes precedence."""
+    for node in ("", "node1"):
+        groups = slow.run(["cat", "/proc/self/cgroup"], user="alice", node=node).stdout
+        assert slow.spec.cpu_group in groups
+    with VirtualCluster(nodes=1) as cluster:
+        assert cluster.spec.cpu_group not in cluster.run(["cat", "/proc/self/cgroup"]).stdout
 
 
 def test_the_switch_that_dies_is_named() -> None:
