@@ -184,7 +184,9 @@ def browser_failures() -> int:
 def install_commands() -> int:
     """Build and test the packages; return the value of `install_commands`. Raises SystemExit if a test fails."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
-    done = subprocess.run([*command, "-k", "upgrade and 22"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "-k", "few_commands and 22"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     told = re.search(r'"install_commands": (\d+)', done.stdout)
     if done.returncode or not told:
         raise SystemExit(f"bench-web: the packages' test failed: {done.stdout[-1000:]}")

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test packages on clean systems: installation, the first matched job, upgrade, and removal without leftovers.
 
-`make test-packages` runs these tests. They count the commands that an admin types (`install_commands`).
+`make test-packages` runs these tests. One counts the commands of the quickstart that an admin types
+(`install_commands`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from tests.cluster.product import Daemon
 from tests.matrix.roots import Release
 from tests.packages import older
 from tests.packages.deb import depends_on, field, maintainer, newer, satisfy
+from tests.packages.first_matched_job import PLUGSTACK, PREREQUISITES, commands_to_the_first_job, prepared, starting
 from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, system
 from tests.quickstart import blocks
 from tests.waiting import wait_for
@@ -29,6 +30,8 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
 
 MOST_COMMANDS = 10
+PREPARED = ("systemd-standalone-sysusers", "python3")
+"""Packages that any site's machine has, but not a minimal root directory."""
 CONFIGURATION_AND_DATA = ("/etc/", "/var/lib/reprise", "/var/lib/systemd/deb-systemd-helper-enabled")
 COMPONENT = """\
 name: nap
@@ -47,9 +50,6 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 1, "final_pairs": 3},
     "executor": {"kind": "slurm"},
 }
-UNITS = tuple(f"{place}/systemd/system/reprise-matcher.service" for place in ("/lib", "/usr/lib"))
-PLUGSTACK = "cat /usr/share/reprise/plugstack.conf >> /etc/slurm/plugstack.conf"
-"""The admin's command that enables the plugin. It requires no `include` of a directory, which a site may lack."""
 JOB = '#!/bin/bash\n#SBATCH --job-name=nap\necho "size ${SRO_SIZE:-none}"\nsleep "0.${SRO_SIZE:-4}"\n'
 
 AS_EL = {"bookworm": 9, "trixie": 10}
@@ -74,23 +74,20 @@ def clean(release: Release, place: Path) -> Iterator[System]:
     with system(release, RUNNING, place) as one:
         # These commands prepare the machine and do not count as commands of the admin. The update in `install` counts.
         one.run(["apt-get", "-q", "update"])
-        one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
+        one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", *PREPARED])
         yield one
 
 
 class Admin:
-    """An admin who types commands. `typed` lists the commands, including one editor command for each written file."""
+    """An admin who types commands."""
 
-    def __init__(self, cluster: VirtualCluster, typed: Sequence[str] = ()) -> None:
+    def __init__(self, cluster: VirtualCluster) -> None:
         self.cluster = cluster
-        self.typed = list(typed)
 
     def types(self, command: str, user: str = "root") -> str:
-        self.typed.append(command)
         return self.cluster.run(["sh", "-c", command], user=user, timeout_s=180).stdout
 
     def writes(self, path: str, text: str, user: str = "root") -> None:
-        self.typed.append(f"editor {path}")
         self.cluster.write(path, text, user=user)
 
 
@@ -109,17 +106,6 @@ def install(machine: System, packages: list[Path]) -> list[str]:
     return [update, host]
 
 
-def prepared(cluster: VirtualCluster) -> None:
-    """Create what a real cluster and systemd would create: a user's job, the account, and the units' directories."""
-    cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
-    # Removes the package's account: the virtual cluster has its own account `reprise`, and runs commands as that
-    # account.
-    cluster.run(["sed", "-i", r"/^reprise:[^:]*:[0-9]\{1,3\}:/d", "/etc/passwd", "/etc/group"])
-    for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):
-        cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
-    cluster.run(["chown", "-R", "reprise", "/var/lib/reprise"])
-
-
 def configured(text: str) -> str:
     """Return the configuration with an admin's changes for this cluster, and with no jobs held out."""
     text = re.sub("^holdout = .*", "holdout = 0", text, flags=re.MULTILINE)
@@ -127,11 +113,10 @@ def configured(text: str) -> str:
     return re.sub("^nodes = .*", "nodes = 2", text, flags=re.MULTILINE)
 
 
-def starting(cluster: VirtualCluster) -> str:
-    """Run the unit's ExecStartPre command, because the virtual cluster has no systemd, and return the output."""
-    unit = next(path for path in UNITS if cluster.path(path).exists())
-    (command,) = re.findall(r"^ExecStartPre=(.*)$", cluster.path(unit).read_text(), re.MULTILINE)
-    return cluster.run(shlex.split(command), user="reprise").stdout
+def prepare(cluster: VirtualCluster) -> None:
+    """Create a user's job, and what systemd would create."""
+    cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
+    prepared(cluster)
 
 
 def submitted(admin: Admin) -> None:
@@ -145,15 +130,14 @@ def submitted(admin: Admin) -> None:
     assert told["explanation"]["decisions"][0]["verdict"] == "apply"
 
 
-def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
-    """Follow the quickstart to the first job, without systemd; write a backup of the database to `kept`."""
+def first_job(machine: System, kept: Path) -> None:
+    """Run a campaign that takes seconds, and submit a job; write a backup of the database to `kept`."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
-        prepared(cluster)
-        admin = Admin(cluster, typed)
+        prepare(cluster)
+        admin = Admin(cluster)
         config = "/etc/reprise/reprise.toml"
         admin.writes(config, configured(cluster.path(config).read_text()))
         admin.types(PLUGSTACK)
-        admin.typed.append("systemctl enable --now reprise-matcher.socket reprise-matcher.service")
         assert "created, schema version" in starting(cluster)
         with Daemon(cluster) as daemon:
             assert "fails" not in admin.types("reprise doctor || true")
@@ -164,14 +148,12 @@ def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
             submitted(admin)
             cluster.run(["reprise", "db", "backup", "/var/lib/reprise/kept.db"], user="reprise")
         shutil.copy(cluster.path("/var/lib/reprise/kept.db"), kept)
-    print(json.dumps({"install_commands": len(admin.typed)}))  # noqa: T201 (`make bench-web` reads it)
-    assert len(admin.typed) <= MOST_COMMANDS, admin.typed
 
 
 def later_job(machine: System) -> None:
     """Check that, after an upgrade, the unit migrates the database and jobs get the campaign's settings."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
-        prepared(cluster)
+        prepare(cluster)
         admin = Admin(cluster)
         admin.types(PLUGSTACK)  # again, because the new virtual cluster has replaced plugstack.conf
         assert re.search(rf"upgraded from schema version {older.VERSION} to \d+$", starting(cluster).strip())
@@ -199,7 +181,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
 ) -> None:
     satisfy(clean, built)
     before = clean.files()
-    typed = install(clean, built)
+    install(clean, built)
     assert clean.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
     nothing_else_is_imported(clean)
     for page in ("man1/reprise.1.gz", "man5/reprise.toml.5.gz", "man8/spank_reprise.8.gz", "man8/reprise-serve.8.gz"):
@@ -214,7 +196,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     assert line.endswith(" preload_directory=/usr/lib/reprise-preload witness=/usr/libexec/reprise/reprise-witness.so")
     units = [path for path in clean.files() if path.endswith(("reprise-matcher.service", "reprise-web.service"))]
     assert len(units) == 2 and all("/usr/local" not in clean.path(path).read_text() for path in units)
-    first_job(clean, typed, place / "kept.db")
+    first_job(clean, place / "kept.db")
 
     config, component = clean.path("/etc/reprise/reprise.toml"), clean.path("/etc/reprise/components/nap.yaml")
     config.write_text(configured(config.read_text()))
@@ -240,6 +222,20 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     left = clean.files() - before - {"/src"}
     assert left == {"/var/lib/reprise", shared}, "only the directory in which files are mounted is left"
     assert "reprise:" in clean.path("/etc/passwd").read_text(), "the account stays, so that its id is not reused"
+
+
+def test_few_commands_lead_from_a_clean_debian_12_to_the_first_matched_job(
+    release: Release, built: list[Path], place: Path
+) -> None:
+    if release.suite != "bookworm":
+        pytest.skip("the commands are counted on Debian 12")
+    with system(release, RUNNING, place, "newcomer") as machine:
+        machine.run(["apt-get", "-q", "update"])
+        machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", *PREPARED, *PREREQUISITES])
+        satisfy(machine, built)
+        typed = commands_to_the_first_job(machine.root, install(machine, built))
+    print(json.dumps({"install_commands": len(typed)}))  # noqa: T201 (`make bench-releases` and `make bench-web` read it)
+    assert len(typed) <= MOST_COMMANDS, typed
 
 
 def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) -> None:
