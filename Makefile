@@ -316,6 +316,10 @@ soak: root deps-cluster $(VENV)/.ready build ## run users, campaigns and faults 
 bench-ops: deps-python $(VENV)/.ready ## measure the guard against harm, and the daemon over years of jobs (about 20 minutes)
 	@$(PYTHON) -m bench.ops
 
+.PHONY: bench-releases
+bench-releases: root deps-matrix deps-mpich $(VENV)/.ready build ## run campaigns and users' jobs with five MPI releases, and all tests of releases; ONLY=PART (needs root; an hour)
+	@$(PYTHON) -m bench.releases $(addprefix --only ,$(ONLY))
+
 .PHONY: bench-trust
 bench-trust: root deps-python $(VENV)/.ready build ## measure attacks of one user on others, and secrets that are stored; DIR=FOLDER of scripts adds false masks (needs root; 10 minutes)
 	@$(PYTHON) -m bench.trust $(if $(DIR),--scripts $(DIR))

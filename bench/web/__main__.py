@@ -36,6 +36,7 @@ from typing import Any
 import httpx2 as httpx
 
 from bench.quantile import quantile
+from bench.releases import suites
 from bench.small_reads import ROOT
 from reprise.database import Database
 from tests.unit.database_values import decision, record
@@ -181,18 +182,6 @@ def browser_failures() -> int:
     return sum(int(one) for one in re.findall(r"(\d+) (?:failed|error)", told))
 
 
-def install_commands() -> int:
-    """Build and test the packages; return the value of `install_commands`. Raises SystemExit if a test fails."""
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
-    done = subprocess.run(
-        [*command, "-k", "few_commands and 22"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    told = re.search(r'"install_commands": (\d+)', done.stdout)
-    if done.returncode or not told:
-        raise SystemExit(f"bench-web: the packages' test failed: {done.stdout[-1000:]}")
-    return int(told[1])
-
-
 def main() -> None:
     """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
@@ -208,7 +197,7 @@ def main() -> None:
     if not given.without_browser:
         result["browser_failures"] = browser_failures()
     if not given.without_packages:
-        result["install_commands"] = install_commands()
+        result["install_commands"] = suites.install_commands()
     sys.stdout.write(json.dumps(result) + "\n")
 
 
