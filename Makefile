@@ -264,7 +264,7 @@ sanitize-plugin: deps-fuzz $(VENV)/.ready build ## run the plugin's tests with t
 	@for cc in gcc clang; do SPANK_CC=$$cc $(PYTEST) -n auto tests/spank || exit 1; done
 
 .PHONY: test-matrix
-test-matrix: root deps-matrix $(VENV)/.ready build ## test the plugin on four releases of Slurm, rules files on eight of Open MPI, the quick tests on Python 3.13 (needs root; 12 minutes)
+test-matrix: root deps-matrix $(VENV)/.ready build ## test the plugin on four releases of Slurm, rules files on eight of Open MPI, the quick tests on Python 3.13 (needs root; 20 minutes)
 	@$(PYTHON) -m tests.matrix
 	@$(PYTHON) -m pytest -v -n 2 --dist loadfile --timeout 900 tests/matrix  # two files at once, because most tests wait
 

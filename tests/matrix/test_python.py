@@ -37,7 +37,7 @@ COPY = f"""\
 mkdir {CLONE}
 cd /src
 git -c safe.directory=/src ls-files -z | tar --null -T - -c | tar -x --no-same-owner -C {CLONE}
-cd {CLONE} && git init -q && git add -A
+cd {CLONE} && git init -q && git add -A && git -c user.name=tests -c user.email=tests@example.org commit -q -m copy
 """
 
 
