@@ -56,58 +56,21 @@ HYDRA = f"mpiexec.mpich -bootstrap slurm -ppn 1 -n {NODES}"
 MPIRUN = f"mpirun -np {NODES} --map-by ppr:1:node"
 # These segments and fan-outs suffice for the sizes below, and shorten a campaign.
 SHORT = {"segments": [0, 1024, 8192, 32768], "fanouts": [2, 4]}
+
+
+def _mpich(name: str, system: Release | None) -> Family:
+    return Family(name, system, MPICH, "mpicc.mpich", {"launcher": "hydra"}, HYDRA, ("allreduce",), (64, 8192))
+
+
+def _open_mpi(name: str, system: Release | None, launcher: str) -> Family:
+    tuned = ("bcast", "allreduce"), (8192,), SHORT
+    return Family(name, system, OPEN_MPI, "mpicc.openmpi", {"launcher": launcher}, MPIRUN, *tuned)
+
+
 FAMILIES: Mapping[str, Family] = {
-    "mpich-4.0": Family(
-        "MPICH 4.0",
-        None,
-        MPICH,
-        "mpicc.mpich",
-        {"launcher": "hydra"},
-        HYDRA,
-        ("allreduce",),
-        (64, 8192),
-    ),
-    "mpich-5": Family(
-        "MPICH 5.0",
-        SID_WITH_MPICH,
-        MPICH,
-        "mpicc.mpich",
-        {"launcher": "hydra"},
-        HYDRA,
-        ("allreduce",),
-        (64, 8192),
-    ),
-    "openmpi-4.1": Family(
-        "Open MPI 4.1",
-        None,
-        OPEN_MPI,
-        "mpicc.openmpi",
-        {"launcher": "srun"},
-        MPIRUN,
-        ("bcast", "allreduce"),
-        (8192,),
-        SHORT,
-    ),
-    "openmpi-5.0": Family(
-        "Open MPI 5.0",
-        STABLE[-1],
-        OPEN_MPI,
-        "mpicc.openmpi",
-        {"launcher": "mpirun"},
-        MPIRUN,
-        ("bcast", "allreduce"),
-        (8192,),
-        SHORT,
-    ),
-    "openmpi-6.0": Family(
-        "Open MPI 6.0",
-        SID_WITH_MPICH,
-        OPEN_MPI,
-        "mpicc.openmpi",
-        {"launcher": "mpirun"},
-        MPIRUN,
-        ("bcast", "allreduce"),
-        (8192,),
-        SHORT,
-    ),
+    "mpich-4.0": _mpich("MPICH 4.0", None),
+    "mpich-5": _mpich("MPICH 5.0", SID_WITH_MPICH),
+    "openmpi-4.1": _open_mpi("Open MPI 4.1", None, "srun"),
+    "openmpi-5.0": _open_mpi("Open MPI 5.0", STABLE[-1], "mpirun"),
+    "openmpi-6.0": _open_mpi("Open MPI 6.0", SID_WITH_MPICH, "mpirun"),
 }

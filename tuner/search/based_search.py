@@ -42,6 +42,14 @@ class BasedSearch(OpenedSearch):
     def _in_order(self, pending: Sequence[Parametrization]) -> Iterator[Parametrization]:
         """Yield the points to propose, in order; those that were already tried are passed over."""
 
+    def _changed(self, point: Parametrization, changes: Parametrization) -> Parametrization:
+        """Return the grid point that results from changes to a point.
+
+        A canonical point may have values that are not on the grid, for parameters that it ignores. They must not be
+        combined with changes that bring these parameters into effect.
+        """
+        return grid_points.snap(self._space, {**point, **changes})
+
     def _single_values(self) -> list[tuple[str, Value]]:
         """Return the values other than the base's: the first of every axis, then the second, and so on."""
         columns = [

@@ -81,7 +81,7 @@ class ScreeningSearch(BasedSearch):
         return centre - CLEAR * error
 
     def _with(self, changes: dict[str, Value]) -> Parametrization:
-        return grid_points.snap(self._space, {**self._base, **changes})
+        return self._changed(self._base, changes)
 
     def _mean(self, point: Parametrization) -> float:
         seen = self._told.observations.get(self._space.key(point))

@@ -80,7 +80,7 @@ class StepwiseSearch(BasedSearch):
                     yield point
         yield self._helpful(effects)
         for name in self._changes(best):
-            yield grid_points.snap(self._space, {**best, name: self._base[name]})
+            yield self._changed(best, {name: self._base[name]})
         yield from grid_points.beside(self._space, best)
 
     def _ranking_is_refuted(self) -> bool:
@@ -94,7 +94,7 @@ class StepwiseSearch(BasedSearch):
 
         If a change that the point already has would suppress this one, the earlier change is undone.
         """
-        whole = grid_points.snap(self._space, {**point, **change})
+        whole = self._changed(point, change)
         if _has(whole, change):
             return whole
         return self._joined(change, self._changes(point).items())
@@ -104,9 +104,9 @@ class StepwiseSearch(BasedSearch):
         kept = change
         for name, value in more:
             both = {name: value, **kept}
-            if _has(grid_points.snap(self._space, {**self._base, **both}), both):
+            if _has(self._changed(self._base, both), both):
                 kept = both
-        return grid_points.snap(self._space, {**self._base, **kept})
+        return self._changed(self._base, kept)
 
     def _changes(self, point: Parametrization) -> dict[str, Value]:
         """Return the values in which a point differs from the base."""
