@@ -14,7 +14,7 @@ from typing import Any
 
 from reprise.database import Database
 from reprise.database.errors import NotFoundError
-from reprise.matcher.daemon.program_files import THREADS, ProgramFiles
+from reprise.matcher.daemon.program_files import THREADS, WARMING, ProgramFiles
 from reprise.matcher.identity.identify import Identifier
 from reprise.matcher.submission.metadata import JobMetadata
 from tests.unit.comparing_files import comparing_files
@@ -42,6 +42,21 @@ def test_only_a_job_with_an_absolute_path_is_identified() -> None:
     assert asyncio.run(files.identified(JOB, ALICE)) == KNOWN
     bare = JobMetadata("alice", path="a.out")
     assert asyncio.run(files.identified(bare, ALICE)) == bare
+
+
+def test_the_first_decision_does_not_wait_for_the_first_file_that_the_process_reads(monkeypatch: Any) -> None:
+    read: list[str] = []
+    identify = Identifier.identify
+
+    def recorded(self: Identifier, path: str, deadline: float) -> Any:
+        read.append(path)
+        found = identify(self, path, deadline)
+        assert found.functions or found.build_id, "the file that warms the process is an executable"
+        return found
+
+    monkeypatch.setattr(Identifier, "identify", recorded)
+    ProgramFiles()
+    assert read == [WARMING]
 
 
 def test_a_file_system_that_hangs_blocks_one_thread_per_user_and_no_decision() -> None:
