@@ -117,6 +117,16 @@ def test_variables_of_the_role_in_the_example_and_the_tasks_have_defaults() -> N
     assert sorted(example["children"]) == sorted(play["hosts"] for play in plays)
 
 
+def test_the_role_accepts_a_boolean_from_the_command_line() -> None:
+    """Ansible passes `--extra-vars reprise_active=false` as the string "false", which Jinja takes for true."""
+    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
+    switches = [name for name, value in defaults.items() if isinstance(value, bool)]
+    texts = "".join(path.read_text() for kind in ("tasks", "handlers", "templates") for path in (ROLE / kind).iterdir())
+    for name in switches:
+        used = re.findall(rf"\b{name}\b(.{{7}})", texts)
+        assert used and set(used) == {" | bool"}, name
+
+
 def test_the_image_runs_as_the_service_user_and_opens_the_usual_ports() -> None:
     image = (PACKAGING / "oci/Containerfile").read_text()
     assert re.findall(r"^USER (.*)$", image, re.MULTILINE) == ["${UID}"]
