@@ -14,11 +14,11 @@ import yaml
 from tests.matrix.roots import RELEASES, Release
 from tests.packages.booted import Booted, booted
 from tests.packages.deb import satisfy
-from tests.packages.systems import RUNNING, System, system
+from tests.packages.systems import RUNNING, TEST_TIMEOUT_S, System, system
 from tests.packages.test_booted import FETCH, answers
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(TEST_TIMEOUT_S)]
 
 PLAY = "ANSIBLE_LOCALHOST_WARNING=0 ansible-playbook --inventory /root/hosts.yml /root/ansible/site.yml"
 # The unit of munged, which makes this directory, does not run in these namespaces.

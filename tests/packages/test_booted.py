@@ -16,10 +16,10 @@ from reprise.matcher.wire.client import PING, ask
 from tests.matrix.roots import Release
 from tests.packages.booted import Booted, booted
 from tests.packages.deb import newer, satisfy
-from tests.packages.systems import RUNNING, WITH_PACKAGES, System, system
+from tests.packages.systems import RUNNING, TEST_TIMEOUT_S, WITH_PACKAGES, System, system
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(TEST_TIMEOUT_S)]
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
 UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync, which saves a minute; the data need not survive a crash

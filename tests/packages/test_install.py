@@ -23,11 +23,11 @@ from tests.matrix.roots import Release
 from tests.packages import older
 from tests.packages.deb import depends_on, field, maintainer, newer, satisfy
 from tests.packages.first_matched_job import PLUGSTACK, PREREQUISITES, commands_to_the_first_job, prepared, starting
-from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, system
+from tests.packages.systems import BUILDING, RUNNING, TEST_TIMEOUT_S, WITH_PACKAGES, System, system
 from tests.quickstart import blocks
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(TEST_TIMEOUT_S)]
 
 MOST_COMMANDS = 10
 PREPARED = ("systemd-standalone-sysusers", "python3")

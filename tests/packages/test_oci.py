@@ -23,10 +23,11 @@ from reprise.matcher.wire.munge import Munge
 from tests.containers.runtime import LIMITS, Podman, apart, clean_environment
 from tests.matrix.roots import RELEASES, Release, fill, proxies
 from tests.munged import Munged
+from tests.packages.systems import TEST_TIMEOUT_S
 from tests.places import ROOT
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(TEST_TIMEOUT_S)]
 
 UID = 991
 BUILD_S = 600.0

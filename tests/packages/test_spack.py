@@ -11,9 +11,10 @@ import pytest
 
 from reprise import __version__
 from tests import spack
+from tests.packages.systems import TEST_TIMEOUT_S
 from tests.places import ROOT
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(TEST_TIMEOUT_S)]
 
 
 def test_the_recipe_installs_everything_below_its_prefix(place: Path) -> None:

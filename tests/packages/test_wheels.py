@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages.systems import TEST_TIMEOUT_S
 from tests.places import ROOT
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(TEST_TIMEOUT_S)]
 
 # The C library of EL 8 is 2.28. A file for an older one also runs with a newer one, so this covers EL 9 and 10.
 GLIBC = [5, 12, 17, 24, 26, 27, 28]
