@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 PREFIX = "reprise-booted"
 BOOT_S = 60.0
-TIMEOUT_S = 900.0  # Ansible's first run of the role takes a minute, and several beside other work
+TIMEOUT_S = 900.0  # Ansible's first run of the role takes a minute, and several on a busy machine
 LEFT_OUT = ("slurmctld.service", "slurmd.service", "munge.service", "getty.target", "systemd-udevd.service")
 NAMESPACES = ["--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"]
 TAKEN = "-sys_time,-sys_module,-sys_boot,-syslog,-sys_rawio,-mknod,-audit_control"

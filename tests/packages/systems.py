@@ -17,7 +17,7 @@ WITH_PACKAGES = STABLE[1:]  # all except Debian 11, whose Python is too old
 BUILDING = GROUPS | {"deb", "rpm"}
 RUNNING = frozenset({"slurm", "nodes"})  # the software of a site, without Reprise
 TIMEOUT_S = 1800.0
-"""Limit for one command. The longest, a build, takes two minutes alone on two cores and four beside other work."""
+"""Limit for one command. The longest, a build, takes two minutes on two idle cores, and eight on busy ones."""
 TEST_TIMEOUT_S = 2 * TIMEOUT_S
 """Limit for one test, which may build the packages first."""
 
