@@ -35,8 +35,9 @@ class System:
         script = 'mount --bind "$1" "$2/src" && mount -o remount,bind,ro "$2/src" && ' if source else ""
         if source:
             (self.root / "src").mkdir(exist_ok=True)
-        script += 'mount --rbind "$2" "$2" && '  # rpm requires / to be a mount point
-        script += 'root=$2; shift 2; exec chroot "$root" "$@"'
+        script += 'mount --rbind "$2" "$2" && mount --rbind /sys "$2/sys" && '  # rpm requires / to be a mount point
+        # The root of the namespace, unlike that of chroot, may make user namespaces.
+        script += 'cd "$2" && pivot_root . . && umount -l . && cd / && shift 2 && exec "$@"'
         apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
         command = [
             *apart,
