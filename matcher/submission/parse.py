@@ -170,8 +170,8 @@ def _size(
 
     If Slurm's options do not set the number of tasks, the launcher's number counts. Slurm never allocates more nodes
     than tasks. If options set neither the nodes nor the tasks, Slurm allocates one node and one task (`is_one_node`),
-    but this is not certain if a launcher starts more tasks. `on_nodes` is Slurm's own list of the tasks on each node of
-    a running job (`2(x3),1`).
+    but this is not certain if a launcher starts more tasks. For `-N 2 -n 4`, Slurm may start three tasks on one node
+    and one on the other. `on_nodes` is Slurm's own list of the tasks on each node of a running job (`2(x3),1`).
     """
     on_each_node = equal_on_nodes(on_nodes)
     nodes = node_count(options.get("nodes", ""))
@@ -192,5 +192,8 @@ def _size(
         tasks = nodes * on_each_node
     if nodes and tasks:
         even = tasks // nodes if tasks % nodes == 0 and "," not in on_nodes else None
-        per_node = even if per_node in (None, even) or on_each_node == even else None
+        if on_each_node == even or (per_node is None and (facts.tasks or 1 in (nodes, even))):
+            per_node = even
+        elif per_node != even:
+            per_node = None
     return nodes, tasks, per_node

@@ -213,8 +213,9 @@ def test_tasks_that_the_script_does_not_name_are_known_at_the_start() -> None:
 @pytest.mark.parametrize(
     ("options", "on_nodes", "submitted", "started"),
     [
-        ("-n 8", "2(x4)", "apply", "apply"),
-        ("-n 8", "3,2(x2),1", "apply", "none"),
+        ("-n 8", "2(x4)", "defer", "apply"),
+        ("-n 8", "3,2(x2),1", "defer", "none"),
+        ("-n 8 --ntasks-per-node=2", "2(x4)", "apply", "apply"),
         ("-n 8 --ntasks-per-node=3", "3,2(x2),1", "defer", "none"),  # with -n, --ntasks-per-node is a maximum per node
         ("-n 8 --ntasks-per-node=3", "2(x4)", "defer", "apply"),
     ],

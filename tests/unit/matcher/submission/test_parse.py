@@ -92,7 +92,10 @@ def test_nodes_are_known_only_where_the_option_leaves_no_choice(text: str, nodes
     [
         ("-n 8", (None, 8, None)),
         ("-N 2", (2, None, None)),
-        ("-N 2 -n 8", (2, 8, 4)),
+        ("-N 2 -n 8", (2, 8, None)),  # one node may get more tasks than the other
+        ("-N 2 -n 8 --ntasks-per-node=4", (2, 8, 4)),
+        ("-N 1 -n 8", (1, 8, 8)),
+        ("-N 4 -n 4", (4, 4, 1)),
         ("-N 2 --ntasks-per-node=3", (2, 6, 3)),
         ("--ntasks-per-node=3", (None, None, 3)),
         ("-N 2 -n 3", (2, 3, None)),
@@ -130,7 +133,7 @@ def test_the_placement_of_tasks_is_read_from_slurms_options(options: str, placem
 
 
 def test_the_launchers_task_count_is_used_if_slurms_options_have_none() -> None:
-    assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4").tasks_per_node == 2
+    assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4").tasks == 8
     assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4 -n 16").tasks == 16
 
 

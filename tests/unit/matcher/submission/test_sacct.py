@@ -27,7 +27,7 @@ def read(*rows: str, head: str = HEAD) -> sacct.Accounted:
 def test_everything_but_the_script_of_a_batch_job_is_known() -> None:
     [job] = read(ROW).jobs
     assert (job.user, job.account, job.partition, job.nodes) == ("alice", "phys", "main", 2)
-    assert (job.directory, job.job_name, job.tasks, job.tasks_per_node) == ("/home/alice", "inscript", 8, 4)
+    assert (job.directory, job.job_name, job.tasks, job.tasks_per_node) == ("/home/alice", "inscript", 8, None)
     assert (job.program, job.path, job.script, job.options) == ("", "", "", {})
     assert job.submit_time == datetime(2026, 11, 21, 14, 40, 31).timestamp()
 
