@@ -269,7 +269,7 @@ test-matrix: root deps-matrix $(VENV)/.ready build ## test the plugin on four re
 	@$(PYTHON) -m pytest -v -n 2 --dist loadfile --timeout 900 tests/matrix  # two files at once, because most tests wait
 
 .PHONY: test-packages
-test-packages: root deps-matrix deps-containers $(VENV)/.ready build ## build packages; install, upgrade and remove them on clean and booted Debian 12 and 13; run the Ansible role, the image and the Spack recipe (needs root; 20 minutes)
+test-packages: root deps-matrix deps-containers $(VENV)/.ready build ## build packages; install, upgrade and remove them on clean and booted Debian 12 and 13; run the Ansible role, the image and the Spack recipe (needs root; half an hour)
 	@$(PYTHON) -m pytest -v -s -m packages tests/packages
 
 .PHONY: coverage-plugin
