@@ -37,6 +37,7 @@ class RankIndices:
         self._shared = shared
         self._live = {0}
         self._own = {world: 0}
+        self._made: set[int] = set()  # numbers of the communicators that calls in the mix create
 
     def of(self, number: int, members: tuple[int, ...]) -> int:
         """Return a communicator's index; assign one if the communicator has none.
@@ -47,10 +48,16 @@ class RankIndices:
 
     def make(self, number: int, members: tuple[int, ...]) -> int:
         """Assign an index to a communicator that a call in the mix creates, and return the index."""
+        self._made.add(number)
         return self._take(number, members, made=True)
+
+    def is_made(self, number: int) -> bool:
+        """Return whether a call in the mix creates the communicator; if not, it exists during the whole replay."""
+        return number in self._made
 
     def free(self, number: int) -> None:
         """Release the index of a freed communicator for reuse."""
+        self._made.discard(number)
         self._live.discard(self._own.pop(number, -1))
 
     def _take(self, number: int, members: tuple[int, ...], *, made: bool) -> int:

@@ -23,6 +23,13 @@ COUNTED = frozenset(["gatherv", "scatterv", "allgatherv", "alltoallv", "alltoall
 COLLECTIVES = WHOLE | PARTS | COUNTED | {"barrier"}
 ROOTED = frozenset(["bcast", "reduce", "gather", "scatter", "gatherv", "scatterv"])
 
+NEIGHBORHOOD = frozenset(
+    f"{request}neighbor_{kind}"
+    for request in ("", "i")
+    for kind in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+)
+"""Collectives between neighbors, which a replay makes as messages, as Open MPI itself does."""
+
 REDUCING = frozenset(["reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block"])
 
 MAKING = {
@@ -33,6 +40,9 @@ MAKING = {
     "cart_sub": "comm_split",
     "cart_create": "cart_create",
     "comm_create": "comm_create",
+    "graph_create": "comm_split",
+    "dist_graph_create": "comm_split",
+    "dist_graph_create_adjacent": "comm_split",
 }
 """Calls that communicate to create a communicator, and the call that a replay makes for each.
 

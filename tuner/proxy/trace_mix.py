@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 from reprise.tuner.errors import ProxyError
@@ -18,6 +18,7 @@ from reprise.tuner.proxy.trace_kinds import (
     LOCAL,
     MAKING,
     MESSAGES,
+    NEIGHBORHOOD,
     PREPARED,
     REDUCING,
     ROOTED,
@@ -27,6 +28,8 @@ from reprise.tuner.proxy.wildcards import Comm, Origin
 from reprise.tuner.proxy.witness_trace import NULL, SELF, WORLD, Event, Trace
 
 INT_MAX = 2**31 - 1
+NEIGHBORHOOD_TAG = 32767
+"""Tag of the messages of neighborhood collectives: the largest that each MPI library allows, which few programs use."""
 
 
 def mix_of(directory: Path) -> Mix:
@@ -78,6 +81,8 @@ class _Rank:
         self._indices = RankIndices(comms, WORLD)
         self._origins = found
         self._prepared: dict[int, Event] = {}
+        # requests in the mix for each request of a neighborhood collective
+        self._parts: dict[int, list[Hashable]] = {}
 
     def program(self, events: Sequence[Event]) -> list[Item]:
         for place, event in enumerate(events):
@@ -86,35 +91,73 @@ class _Rank:
 
     def _take(self, place: int, event: Event) -> None:
         kind, enter, leave = event.kind, 1e-9 * event.enter, 1e-9 * event.leave
-        called = MESSAGES.get(kind) or _collective(kind)
         if kind == "comm_define":
             self._made = event.comm if define(self._known, event) else None
             return
         if kind.startswith(("wait", "test")):
-            self.builder.complete(event.values, enter, leave)
+            parts = [self._parts.pop(request, [request]) for request in event.values]
+            self.builder.complete((part for each in parts for part in each), enter, leave)
         elif kind in ("start", "startall"):
             self._start(place, event)
         elif kind in PREPARED:
             self._prepared[event.request] = event
             self.builder.idle(enter, leave)
-        elif called and self._is_inside(event):
-            self._make(self._text(place, event, called), event.request, event)
-        elif kind in MAKING and self._is_inside(event):
-            self._make(self._making_text(event, MAKING[kind]), 0, event)
-        elif kind == "comm_free" and len(self._members(event)) > 1 and self._is_inside(event):
-            self._make(f"comm_free c={self._index(event)}", 0, event)
-            self._indices.free(event.comm)
+        elif self._is_inside(event) and self._communicate(place, event):
+            pass
         elif kind.startswith(LOCAL):
             self.builder.idle(enter, leave)
         elif not kind.startswith("file_"):  # the time of file calls counts as computation before the next call
             self.builder.skip(kind, enter, leave)
         self._made = None
 
+    def _communicate(self, place: int, event: Event) -> bool:
+        """Add a call on a communicator that includes the rank; return False if a replay does not make such calls."""
+        kind = event.kind
+        if called := MESSAGES.get(kind) or _collective(kind):
+            self._make(self._text(place, event, called), event.request, event)
+        elif kind in NEIGHBORHOOD and len(event.values) >= event.send_counts:
+            self._exchange(event)
+        elif kind in MAKING:
+            self._make(self._making_text(event, MAKING[kind]), 0, event)
+        elif kind == "comm_free" and len(self._members(event)) > 1:
+            is_made = self._indices.is_made(event.comm)
+            self._make(f"comm_free c={self._index(event)}" if is_made else "", 0, event)
+            self._indices.free(event.comm)
+        else:
+            return False
+        return True
+
     def _start(self, place: int, event: Event) -> None:
         for request in event.values or (event.request,):
             if one := self._prepared.get(request):
                 text = self._text(place, one, PREPARED[one.kind])
                 self._make(text and f"{text} u=1", request, event)
+
+    def _exchange(self, event: Event) -> None:
+        """Add a neighborhood collective as messages to and from the neighbors.
+
+        If a rank is a neighbor several times, its messages may be received in another order than in the recorded run.
+        Each of them is therefore received with the size of the largest.
+        """
+        out, neighbors = event.send_counts, len(event.values) // 2
+        ranks, sizes = event.values[:neighbors], event.values[neighbors:]
+        largest: dict[int, int] = {}
+        for rank, size in zip(ranks[out:], sizes[out:], strict=True):
+            largest[rank] = max(size, largest.get(rank, 0))
+        texts = [("isend", rank, size) for rank, size in zip(ranks[:out], sizes[:out], strict=True)]
+        texts += [("irecv", rank, largest[rank]) for rank in ranks[out:]]
+        enter, leave = 1e-9 * event.enter, 1e-9 * event.leave
+        keys: list[Hashable] = []
+        for called, rank, size in texts:
+            if rank >= 0:
+                keys.append(("neighbor", event.request, len(keys)))
+                text = f"{called} c={self._index(event)} p={rank} t={NEIGHBORHOOD_TAG} n={size}"
+                self.builder.start(text, keys[-1], enter, enter)
+        if event.request:
+            self._parts[event.request] = keys
+            self.builder.idle(enter, leave)
+        else:
+            self.builder.complete(keys, enter, leave)
 
     def _make(self, text: str, request: int, event: Event) -> None:
         enter, leave = 1e-9 * event.enter, 1e-9 * event.leave

@@ -14,7 +14,7 @@ from pathlib import Path
 from reprise.tuner.errors import ProxyError
 
 MAGIC = b"RPRTRACE"
-TRACE_VERSION = 1
+TRACE_VERSION = 2
 NAME_BYTES = 32
 HEADER = struct.Struct("=8sIIIiiI64s")
 EVENT = struct.Struct("=QQQQIiiiiIIIHHI")

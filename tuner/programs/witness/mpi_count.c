@@ -174,11 +174,13 @@ int call_parts(const struct mpi_call *call)
 void call_counts(struct mpi_call *call)
 {
     const int size = call_parts(call);
+    const int out = call->is_neighborhood ? call->out : size;
+    const int in = call->is_neighborhood ? call->in : size;
 
     if (call->send_counts)
-        call->send_bytes = sum(call->send_counts, call->send_type, call->send_types, size, &call->largest);
+        call->send_bytes = sum(call->send_counts, call->send_type, call->send_types, out, &call->largest);
     if (call->recv_counts)
-        call->recv_bytes = sum(call->recv_counts, call->recv_type, call->recv_types, size, &call->largest);
+        call->recv_bytes = sum(call->recv_counts, call->recv_type, call->recv_types, in, &call->largest);
 }
 
 void mpi_enter(struct mpi_call *call)

@@ -165,6 +165,9 @@ struct mpi_call {
     const int *send_counts, *recv_counts;
     MPI_Datatype send_type, recv_type;
     const MPI_Datatype *send_types, *recv_types;
+    // A neighborhood collective, and the number of neighbors that this rank sends to and receives from
+    bool is_neighborhood;
+    int out, in;
     // ids of the requests that the call completed or started
     const int64_t *values;
     uint32_t value_count;
@@ -198,6 +201,12 @@ void call_on(struct mpi_call *call, MPI_Comm comm, int peer, int tag);
 void call_message(struct mpi_call *call, bool is_send, uint64_t bytes, int peer, int tag, MPI_Comm comm);
 void call_collective(struct mpi_call *call, MPI_Comm comm, int root);
 void call_counts(struct mpi_call *call);
+
+// The neighbors of this rank in the topology of the call's communicator, in the order of the call's counts. The number
+// of neighbors is stored in the call; `to` and `from` have room for as many ranks. neighbors_find returns false if the
+// neighbors are unknown.
+void neighbors_count(struct mpi_call *call);
+bool neighbors_find(const struct mpi_call *call, int *to, int *from);
 int call_parts(const struct mpi_call *call); // number of counts of a v-variant; 0 if unknown
 
 // Make a call without counting it.

@@ -39,6 +39,10 @@
     call.send_types = s_types;                                                                                         \
     call.recv_types = r_types;                                                                                         \
     call_counts(&call);
+#define NEIGHBORS(counts)                                                                                              \
+    call.is_neighborhood = true;                                                                                       \
+    neighbors_count(&call);                                                                                            \
+    counts
 #define MAKES(comm, result)                                                                                            \
     call_on(&call, comm, MPI_PROC_NULL, 0);                                                                            \
     call.made = result;

@@ -176,10 +176,30 @@ static uint16_t thread_number(void)
     return (uint16_t)(number - 1);
 }
 
+// Write the ranks of the neighbors and the bytes for each to `values`, in the order of trace_format.h. Returns false if
+// the neighbors are unknown.
+static bool put_neighbors(int64_t *values, const struct mpi_call *call)
+{
+    const int all = call->out + call->in;
+    int *ranks = malloc((size_t)all * sizeof(*ranks) + 1);
+    const bool is_known = ranks && neighbors_find(call, ranks, ranks + call->out);
+
+    for (int i = 0; is_known && i < all; i++) {
+        values[i] = as_peer(ranks[i]);
+        values[all + i] = (int64_t)(i < call->out ? call->send_bytes : call->recv_bytes); // equal for all neighbors
+    }
+    free(ranks);
+    if (is_known) {
+        put_counts(values + all, call->send_counts, call->send_type, call->send_types, call->out);
+        put_counts(values + all + call->out, call->recv_counts, call->recv_type, call->recv_types, call->in);
+    }
+    return is_known;
+}
+
 void trace_call(const struct mpi_call *call)
 {
-    const int size = call_parts(call);
-    const bool has_counts = call->send_counts || call->recv_counts;
+    const int size = call->is_neighborhood ? call->out + call->in : call_parts(call);
+    const bool has_counts = call->send_counts || call->recv_counts || call->is_neighborhood;
     int64_t *counts = has_counts ? malloc(2 * (size_t)size * sizeof(*counts) + 1) : NULL;
     struct trace_event event = {
         .enter = call->enter,
@@ -208,7 +228,11 @@ void trace_call(const struct mpi_call *call)
     } else if (call->family == FAMILY_COLLECTIVE) {
         event.peer = as_peer(call->peer);
     }
-    if (counts) {
+    if (counts && call->is_neighborhood) {
+        const bool is_known = put_neighbors(counts, call);
+        event.values = is_known ? 2 * (uint32_t)size : 0;
+        event.send_counts = is_known ? (uint32_t)call->out : 1;
+    } else if (counts) {
         event.send_counts = put_counts(counts, call->send_counts, call->send_type, call->send_types, size);
         event.values = event.send_counts + put_counts(counts + event.send_counts, call->recv_counts, call->recv_type,
                                                       call->recv_types, size);

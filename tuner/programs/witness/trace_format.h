@@ -18,6 +18,10 @@
 //   startall                  the ids of the requests that were started
 //   *v, *w collectives        the counts in bytes that matter on this rank: those to each rank, then those from each
 //                             rank. `send_counts` is the number of counts to ranks
+//   neighborhood collectives  the ranks of the neighbors that this rank sends to, the ranks of those it receives from,
+//                             the bytes to each of the first, and the bytes from each of the second. `send_counts` is
+//                             the number of ranks that this rank sends to; it is 1 without values if the neighbors are
+//                             unknown
 //   others                    none
 //
 // Times are in nanoseconds of CLOCK_REALTIME. Ranks are ranks in `comm`. A call is recorded when it returns, so events
@@ -28,7 +32,7 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "RPRTRACE" // 8 bytes; the final zero is not written
-#define TRACE_VERSION 1U
+#define TRACE_VERSION 2U
 
 enum {
     TRACE_NAME_BYTES = 32, // length of a kind's name, padded with zeros: "send", "iallreduce", "file_write_at_all"

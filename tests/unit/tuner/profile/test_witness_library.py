@@ -297,7 +297,7 @@ class Event(NamedTuple):
 def events(path: Path) -> list[Event]:
     data = path.read_bytes()
     magic, version, at, kinds, rank, ranks, _, _ = HEADER.unpack_from(data)
-    assert magic == b"RPRTRACE" and version == 1 and path.name.startswith(f"{rank}.") and ranks == RANKS
+    assert magic == b"RPRTRACE" and version == 2 and path.name.startswith(f"{rank}.") and ranks == RANKS
     names = [data[at + 32 * kind :][:32].rstrip(b"\0").decode() for kind in range(kinds)]
     at += 32 * kinds
     found = []

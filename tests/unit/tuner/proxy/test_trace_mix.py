@@ -11,7 +11,7 @@ import pytest
 from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix import Mix, expand
 from reprise.tuner.proxy.trace_mix import mix_of
-from reprise.tuner.proxy.witness_trace import ANY, HEADER, NULL
+from reprise.tuner.proxy.witness_trace import ANY, HEADER, NULL, TRACE_VERSION
 from tests.unit.tuner.proxy.traces import event, write
 
 
@@ -104,6 +104,50 @@ def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
     assert mix.left_out == {"barrier": 3}
 
 
+def test_a_communicator_that_no_call_of_the_mix_creates_is_never_freed(tmp_path: Path) -> None:
+    made = [
+        event("comm_define", 100, 0, 0, 1, comm=3, send_bytes=33),
+        event("comm_create_group", 100),
+        event("barrier", 200, comm=3),
+        event("comm_free", 300, comm=3),
+    ]
+    again = [{**one, "comm": 4} if one["comm"] == 3 else one for one in made]
+    assert lines(two(tmp_path, *made, *again)) == ["barrier c=1"] * 2
+
+
+def test_neighborhood_collectives_become_messages(tmp_path: Path) -> None:
+    def rank(other: int) -> list[dict[str, Any]]:
+        return [
+            event("neighbor_alltoallv", 0, 50, other, other, 8, 8, send_counts=1),
+            event("ineighbor_alltoallw", 100, 10, other, other, 4, 4, send_counts=1, request=7),
+            event("ineighbor_alltoallw", 200, 10, other, other, 4, 4, send_counts=1, request=8),
+            event("waitall", 300, 10, 7, 8),
+            event("neighbor_allgather", 400, send_counts=1),  # unknown neighbors
+            event("neighbor_alltoall", 500),  # no neighbors
+        ]
+
+    mix = mix_of(write(tmp_path, rank(1), rank(0)))
+    exchange = ["isend c=0 p=1 t=32767 n={0} q={1}", "irecv c=0 p=1 t=32767 n={0} q={2}"]
+    assert lines(mix) == [
+        *(text.format(8, 0, 1) for text in exchange),
+        "wait q=0,1",
+        *(text.format(4, 0, 1) for text in exchange),
+        *(text.format(4, 2, 3) for text in exchange),
+        "wait q=0,1,2,3",
+        "compute",
+    ]
+    assert mix.left_out == {"neighbor_allgather": 2}
+
+
+def test_messages_of_a_rank_that_is_a_neighbor_twice_are_received_in_any_order(tmp_path: Path) -> None:
+    def rank(other: int) -> list[dict[str, Any]]:
+        neighbors = NULL, other, other
+        return [event("neighbor_alltoallv", 0, 10, *neighbors, *neighbors, 0, 8, 16, 0, 16, 8, send_counts=3)]
+
+    texts = lines(mix_of(write(tmp_path, rank(1), rank(0))))
+    assert [text.split("n=")[1].split()[0] for text in texts if "n=" in text] == ["8", "16", "16", "16"]
+
+
 def test_requests_become_slots_that_are_reused(tmp_path: Path) -> None:
     own = [
         event("irecv", 0, recv_bytes=64, peer=1, tag=5, request=11),
@@ -184,12 +228,11 @@ def test_null_ranks_and_calls_other_than_communication_are_left_out(tmp_path: Pa
 
 
 def test_a_trace_of_impossible_numbers_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(b"RPRTRACE", 1, HEADER.size, 2**32 - 1, 0, 1, 0, b""))
-    with pytest.raises(ProxyError, match="truncated before its first call"):
-        mix_of(tmp_path)
-    (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(b"RPRTRACE", 1, HEADER.size, 0, 0, 2**31 - 1, 0, b""))
-    with pytest.raises(ProxyError, match="but 2147483647 ran"):
-        mix_of(tmp_path)
+    for kinds, ranks, why in ((2**32 - 1, 1, "truncated before its first call"), (0, 2**31 - 1, "but 2147483647 ran")):
+        header = b"RPRTRACE", TRACE_VERSION, HEADER.size, kinds, 0, ranks, 0, b""
+        (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(*header))
+        with pytest.raises(ProxyError, match=why):
+            mix_of(tmp_path)
 
 
 def test_a_truncated_event_ends_a_trace(tmp_path: Path) -> None:
