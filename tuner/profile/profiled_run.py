@@ -141,5 +141,6 @@ def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]
             say(str(error))
             continue
         if described["kind"] not in NOT_JUDGED:
-            found[path.stem] = Touches(described.get("touches", ()), described.get("libraries", ()))
+            has_rules = described["kind"] == "collectives"  # campaigns measure rules on all ranks of the job only
+            found[path.stem] = Touches(described.get("touches", ()), described.get("libraries", ()), has_rules)
     return found

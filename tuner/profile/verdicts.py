@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reprise.tuner.model import touched_names
-from reprise.tuner.profile.profile_values import Profile
+from reprise.tuner.profile.profile_values import COLLECTIVE, Profile
 
 WORTH = 0.05
 """Minimum share of the run time that a component must affect to be worth trying.
@@ -24,10 +24,12 @@ class Touches:
 
     `names`: names of shares in a profile. `libraries`: prefixes of library names. The component acts only on
     applications that have loaded a library with one of these prefixes, or on any program if `libraries` is empty.
+    `of_all_ranks`: the component affects collectives only on communicators of all ranks.
     """
 
     names: Sequence[str]
     libraries: Sequence[str] = ()
+    of_all_ranks: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def _verdict(profile: Profile, component: str, touches: Touches) -> Verdict:
     if not holding:
         return Verdict(component, 0.0, (), False, True, "has no effect if each task has a node to itself")
     shares = {
-        name: share
+        name: share * (_part_of_all_ranks(profile, name) if touches.of_all_ranks else 1)
         for name, share in profile.shares.items()
         if any(touched_names.touches(one, name) for one in holding)
     }
@@ -90,3 +92,10 @@ def _verdict(profile: Profile, component: str, touches: Touches) -> Verdict:
         True,
         f"touches {share:.1%} of the run time ({parts}{more}), so it gains less than that",
     )
+
+
+def _part_of_all_ranks(profile: Profile, name: str) -> float:
+    """Return the part (0 to 1) of a collective's share that calls on communicators of all ranks have."""
+    own = {one: one.time_s - one.waiting_s for one in profile.collectives if f"{COLLECTIVE}.{one.kind}" == name}
+    total = sum(own.values())
+    return sum(s for one, s in own.items() if one.ranks == profile.ranks) / total if total > 0 else 1.0

@@ -12,7 +12,7 @@ from reprise.config import Config
 from reprise.tuner.definition import component_registry
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.touched_names import LEAVES, is_known, touches
-from reprise.tuner.openmpi.catalogue import NAMES
+from reprise.tuner.openmpi.catalogue import CATALOGUE, NAMES
 from tests.unit.component_values import SHIPPED, component, definition, shipped
 
 ALL = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
@@ -48,6 +48,14 @@ def test_names_that_no_profile_shows_are_invalid(name: object) -> None:
 
 def test_every_collective_of_open_mpi_has_a_name_and_so_has_its_nonblocking_form() -> None:
     assert {f"mpi.collective.{call}{name}" for call in ("", "i") for name in NAMES} <= set(LEAVES)
+
+
+def test_rules_touch_the_collectives_that_campaigns_for_applications_try() -> None:
+    """All algorithms of gather and scatter are unsafe, and an application's barriers are not tried."""
+    untried = {"barrier", "gather", "scatter"}
+    assert shipped("openmpi-collectives")["touches"] == [
+        f"mpi.collective.{name}" for name in CATALOGUE if name not in untried
+    ]
 
 
 def test_an_unknown_name_is_refused_in_one_line() -> None:

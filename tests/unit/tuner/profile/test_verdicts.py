@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from reprise.matcher.benefit.profile_distance import behaves_otherwise, distance
 from reprise.tuner.profile.profile_text import lines, size
+from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import NOTHING, Touches, overall, verdicts
 from tests.unit.profile_values import profile
 
@@ -44,6 +45,17 @@ def test_a_component_for_a_library_is_worth_trying_only_if_the_library_is_loaded
     loaded = shares.threads.model_copy(update={"libraries": ["libhdf5-1d3c.so.310", "libz.so.1"]})
     (found,) = verdicts(shares.model_copy(update={"threads": loaded}), hdf5)
     assert found.worth and found.share == 0.5
+
+
+def test_rules_do_not_affect_collectives_of_some_ranks() -> None:
+    call = {"kind": "alltoall", "nodes": 2, "bytes": 127, "calls": 9, "total_bytes": 900, "largest_bytes": 100}
+    made = [{**call, "ranks": ranks, "time_s": s, "waiting_s": 1.0} for ranks, s in ((FOUND.ranks, 2.0), (1, 4.0))]
+    content = {**profile({"mpi.collective.alltoall": 0.4}).model_dump(), "collectives": made}
+    names = ["mpi.collective.alltoall"]
+    found = verdicts(
+        Profile.model_validate(content), {"all": Touches(names), "rules": Touches(names, of_all_ranks=True)}
+    )
+    assert [(one.component, round(one.share, 6)) for one in found] == [("all", 0.4), ("rules", 0.1)]
 
 
 def test_components_worth_trying_come_first_and_there_may_be_none() -> None:
