@@ -60,7 +60,8 @@ struct comm {
     uint32_t collectives; // number of collective calls so far
     uint32_t made;        // number of calls so far that made communicators from this one
     bool is_inter;        // an intercommunicator, in which a collective's root is specified differently
-    bool is_unordered;    // a receive from any source or with any tag was posted, so receives cannot be numbered
+    bool has_wildcards;   // a receive from any source or with any tag was posted; see channel_next
+    bool is_unordered;    // a receive from any source with any tag was posted, so receives cannot be numbered
 };
 
 // Counts of calls with the same key; see message_key and collective_key.

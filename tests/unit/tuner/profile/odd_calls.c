@@ -158,6 +158,22 @@ static void shares(void)
         MPI_Recv(got, LARGE, MPI_CHAR, 1 - rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+// Receives one message from any source, and then messages with other tags.
+static void wildcards(void)
+{
+    int sent = rank, got;
+
+    if (rank)
+        MPI_Send(&sent, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    else
+        MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int tag = 1; tag < 4; tag++) {
+        for (int i = 0; i < 10; i++)
+            MPI_Sendrecv(&sent, 1, MPI_INT, 1 - rank, tag, &got, 1, MPI_INT, 1 - rank, tag, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+    }
+}
+
 static void *exchange(void *tag)
 {
     MPI_Request request;
@@ -205,6 +221,8 @@ int main(int argc, char **argv)
         polls();
     else if (strcmp(word, "threads") == 0)
         threads();
+    else if (strcmp(word, "wildcards") == 0)
+        wildcards();
     else if (strcmp(word, "shares") == 0)
         shares();
     MPI_Finalize();

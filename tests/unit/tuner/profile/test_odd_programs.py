@@ -140,6 +140,13 @@ def test_the_shares_of_a_wait_add_up_where_requests_have_one_handle(programs: Pa
         )
 
 
+def test_a_receive_from_any_source_leaves_messages_with_other_tags_numbered(programs: Path, pair: Pair) -> None:
+    pair.run(["mpirun", "--oversubscribe", "-np", "2", programs / "odd_calls", "wildcards"])
+    sampled = {rank: [one.key for one in mpi.message_samples.calls] for rank, mpi in pair.ranks().items()}
+    both = set(sampled[0]) & set(sampled[1])
+    assert len(both) == 50, "20 messages from rank 1 to rank 0, and 30 in the other direction"
+
+
 def test_a_communicator_made_by_two_groups_has_the_same_key_on_all_ranks(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 4, "groups"))
     calls = [
