@@ -4,4 +4,4 @@
 This package contains the code that is common to all parts: version, configuration, command line and doctor.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

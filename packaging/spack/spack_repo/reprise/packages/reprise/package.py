@@ -12,7 +12,7 @@ class Reprise(MakefilePackage):
     # The project has no address to download from: build it from a checkout, with `spack dev-build`.
     license("Apache-2.0")
 
-    version("0.2.0")
+    version("0.3.0")
 
     variant("command", default=True, description="The command reprise: matcher, tuner and pages (needs PyPI)")
     variant("tools", default=True, description="Programs of campaigns, built with Open MPI")
