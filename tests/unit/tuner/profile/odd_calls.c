@@ -82,6 +82,7 @@ static void errors(void)
     MPI_Comm_create_errhandler(handle, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
+    MPI_Neighbor_alltoall(&value, 1, MPI_INT, &value, 1, MPI_INT, MPI_COMM_NULL);
     MPI_Comm_dup(MPI_COMM_WORLD, &own);
     MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
