@@ -289,7 +289,7 @@ bench-apps: root deps-cluster $(VENV)/.ready build ## measure whether a rules fi
 	@$(PYTHON) -m bench.apps
 
 .PHONY: bench-real
-bench-real: root deps-bench-real $(VENV)/.ready build ## measure real programs of Debian on a virtual cluster, partly with latency; ONLY=NAMES of programs, LOOK=0 without the exhaustive search (needs root; four hours, with it 15)
+bench-real: root deps-bench-real $(VENV)/.ready build ## measure real programs of Debian on a virtual cluster, partly with latency; ONLY=NAMES of programs, LOOK=0 without the exhaustive search (needs root; about six hours, with it 21)
 	@$(PYTHON) -m bench.real --tune 8 --overhead 4 --look $(or $(LOOK),6) $(if $(ONLY),--only $(ONLY))
 
 .PHONY: bench-skeleton
