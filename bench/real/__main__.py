@@ -44,11 +44,11 @@ runs. `--report` prints this line without measuring. A key without measurements 
 - `cost_runs`: the number of runs of a program for its profile, recording and campaign (median over the programs that
   had a campaign). `cost_runs_with_proxy`: this number plus the node-hours of the program's proxy, converted to runs of
   the program. `proxies`: the number of programs with a proxy. `proxy_agreement`: the share of proxies whose best
-  setting makes the program at most 3 % slower than the program's own best setting, among settings that ran on both.
+  setting makes the program at most 3 % slower than the program's own best setting, among settings that ran on both. If
+  the two settings differ, `--tune` measures them in as many rounds as pairs (`proxy_loss` in `promises`).
   `proxies_used` and `proxy_agreement_used`: the same number and share, but only of the proxies whose ranking the search
   used. If the first runs of the program refute the ranking, the search continues without it.
-  `proxy_disagrees_beyond_noise`: the number of proxies that are over these 3 %, by more than the noise of the program's
-  runs (a 95 % interval).
+  `proxy_disagrees_beyond_noise`: the number of proxies that are over these 3 % beyond noise.
 - `verdict_pairs`: the number of pairs of a program and a component that jobs on this cluster can use. `verdict_right`:
   the share of these pairs with a right verdict. The right verdict is "worth trying" if the look finds a setting of the
   component that gains 5 % or more beyond noise, else "not worth trying". `verdict_false_yes`: the number of pairs with

@@ -44,10 +44,10 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
     by_mpi = [one.by_communication for one in given if one.by_communication and one.by_communication[1] > 0]
     campaigns = [one for one in promises.values() if one.campaign]
-    proxies = [one.proxy for one in campaigns if one.proxy and one.proxy.get("loss") is not None]
-    agreed = [one["loss"] <= TOLERANCE for one in proxies]
-    used = [one["loss"] <= TOLERANCE for one in proxies if one.get("used", True)]
-    beyond = [one["loss"] for one in proxies if one["loss"] > max(TOLERANCE, one.get("noise") or 0.0)]
+    proxies = [(one.proxy_loss, one.proxy) for one in campaigns if one.proxy_loss and one.proxy]
+    agreed = [loss[0] <= TOLERANCE for loss, _ in proxies]
+    used = [loss[0] <= TOLERANCE for loss, proxy in proxies if proxy.get("used", True)]
+    beyond = [loss for loss, _ in proxies if loss[1] > TOLERANCE]
     return {
         "promises": {name: _shown(one) for name, one in promises.items()},
         "claims": len(given),
@@ -150,7 +150,12 @@ def _share(held: Sequence[bool]) -> float | None:
 
 
 def _shown(one: Promise) -> dict[str, Any]:
-    gains = (("promised", one.promised), ("kept", one.kept), ("by_communication", one.by_communication))
-    bounds = {name: found and [round(bound, 4) for bound in found] for name, found in gains}
-    proxy = {f"proxy_{key}": one.proxy.get(key) if one.proxy else None for key in ("loss", "noise", "used")}
-    return {"kind": one.kind, "runs": one.runs, "settings": one.settings, **bounds, **proxy}
+    gains = {
+        "promised": one.promised,
+        "kept": one.kept,
+        "by_communication": one.by_communication,
+        "proxy_loss": one.proxy_loss,
+    }
+    bounds = {name: found and [round(bound, 4) for bound in found] for name, found in gains.items()}
+    used = one.proxy.get("used") if one.proxy else None
+    return {"kind": one.kind, "runs": one.runs, "settings": one.settings, **bounds, "proxy_used": used}

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "build/bench-real"
 MEASURED = ("accelerators", "database", "etc", "matcher", "reprise", "spank", "templates", "tuner")
 """Folders of the product that can affect a result."""
-FORMAT = 2
+FORMAT = 3
 """The version of the files' format. Increase it if the meaning or the measurement of a part changes."""
 DIGITS = 12
 

@@ -13,9 +13,9 @@ import click
 from bench.real.catalogue import Program
 from bench.real.comparing import Environment
 from bench.real.looking import Limits, Looking, Tried, cost
-from bench.real.running import USER, directory, run_program
+from bench.real.on_cluster import answer_of, placed
+from bench.real.running import directory, run_program
 from tests.cluster.machine import VirtualCluster
-from tests.cluster.product import SOURCE
 
 STARTING_S = 3.0
 """Seconds that a job takes in addition to the time that its script measures; used to estimate a look's duration."""
@@ -32,7 +32,7 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
     script, profile = f"{directory(program)}/job.sh", f"{directory(program)}/profile.json"
     words = ["reprise", "tune", "profile", script, "--json", f"--output={profile}", f"--timeout={program.timeout_s}"]
     told = json.loads(cluster.run(words, user="reprise", timeout_s=program.timeout_s + 60).stdout)
-    points = _points(cluster, script, profile)
+    points = answer_of(cluster, "look_points", script, profile)
     tried = _in_turn(_placed(cluster, program, points["settings"]))
     elapsed_s = told["profile"]["elapsed_s"]
     quick = program.model_copy(
@@ -54,25 +54,12 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
     }
 
 
-def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any]:
-    """Run `bench.real.look_points` on the cluster and return its JSON object."""
-    argv = [f"{SOURCE}/.venv/bin/python", "-P", "-m", "bench.real.look_points", script, profile]
-    found: dict[str, Any] = json.loads(
-        cluster.run(argv, user="reprise", env={"PYTHONPATH": f"{SOURCE}/build/package:{SOURCE}"}).stdout
-    )
-    return found
-
-
 def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, Any]]) -> list[Tried]:
     """Write each setting's files to a directory that the user's jobs can read, and return the settings."""
-    found = []
-    for number, one in enumerate(settings):
-        place = f"{directory(program)}/look/{number}"
-        for name, text in one["files"].items():
-            cluster.write(f"{place}/{name}", text, user=USER)
-        environment = {name: value.replace("{directory}", place) for name, value in one["environment"].items()}
-        found.append(Tried(one["component"], one["name"], environment))
-    return found
+    return [
+        Tried(one["component"], one["name"], placed(cluster, program, f"look/{number}", one))
+        for number, one in enumerate(settings)
+    ]
 
 
 def _in_turn(tried: list[Tried]) -> list[Tried]:

@@ -38,10 +38,13 @@ def overhead_row(program: Program, found: Mapping[str, Any]) -> str:
 
 def promise_rows(program: Program, one: Promise) -> list[str]:
     """Return the lines about the promised gain and the gain measured afterwards."""
-    if not one.promised:
-        return [f"{program.name:18} no gain was promised after {one.runs} runs"]
+    rows = [] if one.promised else [f"{program.name:18} no gain was promised after {one.runs} runs"]
     gains = (("promised", one.promised), ("kept", one.kept), ("kept by communication", one.kept_part))
-    return [gain_row(program, name, gain) for name, gain in gains if gain]
+    rows += [gain_row(program, name, gain) for name, gain in gains if gain]
+    if one.proxy_loss:
+        loss, low, high = one.proxy_loss
+        rows.append(f"{program.name:18} the proxy's best setting costs {loss:.1%} ({low:.1%} to {high:.1%})")
+    return rows
 
 
 def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:

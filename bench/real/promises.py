@@ -13,6 +13,7 @@ from typing import Any
 from bench.real.catalogue import Program
 from bench.real.communication import communicating, only_communicates
 from bench.real.comparing import Environment
+from bench.real.proxy_loss import OFF, Loss, proxy_loss
 from bench.real.running import ProgramError, directory, run_program
 from reprise.tuner.model.statistics import paired_gain
 from tests.cluster.machine import VirtualCluster
@@ -21,7 +22,6 @@ from tests.cluster.product import Daemon
 Bounds = tuple[float, float, float]
 """A gain with its 95 % bounds."""
 TUNE_S = 3600
-OFF = "--reprise=off"
 WORTH = 0.1
 """Smallest gain with which a program counts in `gained` in the final JSON object."""
 
@@ -35,7 +35,8 @@ class Promise:
     profile and recording. `campaign` says whether there was a campaign; without one, the profile found nothing to tune.
     `all_runs` is `runs` plus the runs of the proxy, converted to runs of the application. `communication` says whether
     all settings belong to components that only touch communication. `proxy` is the report on the proxy, None without a
-    proxy. `off` and `on` are the seconds of the jobs with `--reprise=off` and with Reprise.
+    proxy, and `proxy_loss` is the loss by the proxy's best setting (see `bench.real.proxy_loss`). `campaign_id` is the
+    number of the campaign. `off` and `on` are the seconds of the jobs with `--reprise=off` and with Reprise.
 
     If the record has settings of communication and others, `communicating` has the variables of the former, `part` the
     seconds of jobs with only these variables, and `kept_part` the gain of these jobs over those with `--reprise=off`.
@@ -50,6 +51,8 @@ class Promise:
     promised: Bounds | None = None
     kept: Bounds | None = None
     proxy: Mapping[str, Any] | None = None
+    proxy_loss: Loss | None = None
+    campaign_id: int = 0
     off: Sequence[float] = ()
     on: Sequence[float] = ()
     communicating: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -59,7 +62,7 @@ class Promise:
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Promise:
         """Convert the result of `to_json` to a promise."""
-        bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept", "kept_part")}
+        bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept", "kept_part", "proxy_loss")}
         return cls(**{**found, **bounds, **{name: tuple(found[name]) for name in ("off", "on", "part")}})
 
     def to_json(self) -> dict[str, Any]:
@@ -88,8 +91,9 @@ class Promise:
 
 
 def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: float) -> Promise:
-    """Tune a program; if the campaign leaves a record, measure the gain of the user's jobs."""
+    """Tune a program, and measure its proxy's loss; if there is a record, measure the gain of the user's jobs."""
     found = tune(cluster, program, later_s)
+    found = dataclasses.replace(found, proxy_loss=proxy_loss(cluster, program, found.campaign_id, found.proxy, pairs))
     if not found.promised:
         return found
     with Daemon(cluster):
@@ -131,7 +135,9 @@ def read(program: Program, told: Mapping[str, Any], given: Environment) -> Promi
     runs, proxy, trials = told["runs"], told["proxy"], told.get("trials", 0)
     each = told["node_hours"] / trials if trials else 0.0
     on_proxy = proxy.get("node_hours", 0.0) / each if proxy and each else 0.0
-    found = Promise(program.kind, runs, bool(trials), round(runs + on_proxy, 1), proxy=proxy)
+    found = Promise(
+        program.kind, runs, bool(trials), round(runs + on_proxy, 1), proxy=proxy, campaign_id=told.get("campaign", 0)
+    )
     if not told.get("record"):
         return found
     gain, parts = told["gain"], told["parametrization"]["parts"]

@@ -144,10 +144,10 @@ def verdict(found: Agreement | None) -> str:
 def to_json(found: Agreement | None, compared: Ratios | None, used: bool) -> dict[str, Any]:
     """Return the results of `Ranked.agreement`, `Ranked.ratios` and `Ranked.is_used` for programs.
 
-    `loss`: the application's time at the proxy's best setting divided by the application's best time, minus 1. `noise`:
-    half the width of the 95 % interval of `loss`; None if no setting ran repeatedly on the application.
+    `best` and `own`: the best setting on the proxy and on the application, in words. `loss`: the application's time at
+    `best` divided by its time at `own`, minus 1. `noise`: half the width of the 95 % interval of `loss`; None if no
+    setting ran repeatedly on the application.
     """
-    content: dict[str, Any] = {"agrees": None, "best": None, "loss": None, "noise": None}
-    if found is not None:
-        content = {"agrees": found.agrees, "best": found.best, "loss": found.loss, "noise": found.noise}
+    names = ("agrees", "best", "own", "loss", "noise")
+    content = {name: getattr(found, name) if found else None for name in names}
     return {"used": used, **content, "ratios": asdict(compared) if compared else None, "reason": verdict(found)}

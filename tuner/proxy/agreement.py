@@ -39,14 +39,15 @@ Times: TypeAlias = Mapping[str, Sequence[float]]
 class Agreement:
     """Verdict on a proxy, with its reason in one sentence.
 
-    `best`: the proxy's best setting. `loss`: how much longer the application takes at this setting than at its own best
-    setting, as a share of the latter time. `noise`: half the width of the 95 % interval of `loss`; None if the
-    application ran no setting repeatedly.
+    `best`: the proxy's best setting. `own`: the application's own best setting. `loss`: how much longer the application
+    takes at `best` than at `own`, as a share of the latter time. `noise`: half the width of the 95 % interval of
+    `loss`; None if the application ran no setting repeatedly.
     """
 
     agrees: bool
     reason: str
     best: str
+    own: str
     loss: float
     noise: float | None = None
 
@@ -78,7 +79,7 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
     noise = _noise_between(application_times, best, own)
 
     def said(agrees: bool, reason: str) -> Agreement:
-        return Agreement(agrees, reason, best, loss, noise)
+        return Agreement(agrees, reason, best, own, loss, noise)
 
     for quick, slow in permutations(proxy, 2):
         if _is_faster(proxy_times, quick, slow) and _is_faster(application_times, slow, quick, tolerance):

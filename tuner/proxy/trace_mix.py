@@ -102,13 +102,16 @@ class _Rank:
         elif kind in PREPARED:
             self._prepared[event.request] = event
             self.builder.idle(enter, leave)
-        elif self._is_inside(event) and self._communicate(place, event):
-            pass
-        elif kind.startswith(LOCAL):
+        elif not (self._is_inside(event) and self._communicate(place, event)):
+            self._pass_over(kind, enter, leave)
+        self._made = None
+
+    def _pass_over(self, kind: str, enter: float, leave: float) -> None:
+        """Add the time of a call that a replay does not make."""
+        if kind.startswith(LOCAL):
             self.builder.idle(enter, leave)
         elif not kind.startswith("file_"):  # the time of file calls counts as computation before the next call
             self.builder.skip(kind, enter, leave)
-        self._made = None
 
     def _communicate(self, place: int, event: Event) -> bool:
         """Add a call on a communicator that includes the rank; return False if a replay does not make such calls."""

@@ -48,7 +48,7 @@ def test_a_part_that_failed_is_measured_again_and_a_success_clears_the_failure(t
     assert file(tmp_path).failed == {} and file(tmp_path).found("runs") == [2.0]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "parts": {"runs": {"found": 1}}}', '{"format": 2}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 3, "parts": {"runs": {"found": 1}}}', '{"format": 3}'])
 def test_a_file_that_is_not_a_result_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.json").write_text(text)
     with pytest.raises(ValueError, match=r"one\.json: not a result of this bench .*: remove it"):
@@ -207,10 +207,12 @@ def promised(kept: tuple[float, float, float], **changed: Any) -> Promise:
 def test_the_bars_are_of_all_programs_with_a_promise() -> None:
     told = bars.of_promises(
         {
-            "held": promised((0.2, 0.15, 0.25), proxy={"made": True, "loss": 0.03, "used": True, "noise": 0.05}),
-            "small": promised((0.05, 0.01, 0.09), promised=(0.06, 0.04, 0.08), proxy={"made": True, "loss": 0.031}),
-            "doubted": Promise("mpi", 20, True, 30.0, proxy={"made": True, "loss": 0.2, "used": False, "noise": 0.1}),
-            "noisy": Promise("mpi", 20, True, 30.0, proxy={"made": True, "loss": 0.04, "used": True, "noise": 0.1}),
+            "held": promised((0.2, 0.15, 0.25), proxy={"used": True}, proxy_loss=(0.03, 0.02, 0.04)),
+            "small": promised(
+                (0.05, 0.01, 0.09), promised=(0.06, 0.04, 0.08), proxy={"made": True}, proxy_loss=(0.031, 0.03, 0.04)
+            ),
+            "doubted": Promise("mpi", 20, True, 30.0, proxy={"used": False}, proxy_loss=(0.2, 0.1, 0.3)),
+            "noisy": Promise("mpi", 20, True, 30.0, proxy={"used": True}, proxy_loss=(0.04, 0.031, 0.05)),
             "io": promised((0.4, 0.3, 0.5), promised=(0.1, 0.05, 0.2), communication=False, runs=25),
             "mixed": promised(
                 (0.3, 0.2, 0.4), communication=False, kept_part=(0.15, 0.1, 0.2), promised=(0.3, 0.2, 0.4)
@@ -234,6 +236,12 @@ def test_the_gain_by_communication_has_a_row_only_if_it_was_measured_separately(
     assert len(promise_rows(PROGRAM, promised((0.3, 0.2, 0.4)))) == 2
     rows = promise_rows(PROGRAM, promised((0.3, 0.2, 0.4), communication=False, kept_part=(0.15, 0.1, 0.2)))
     assert rows[2].endswith("kept by communication     15.0% (10.0% to 20.0%)   beyond noise")
+
+
+def test_the_proxys_loss_has_a_row_also_if_no_gain_was_promised() -> None:
+    rows = promise_rows(PROGRAM, Promise("mpi", 25, True, proxy_loss=(0.05, 0.01, 0.09)))
+    assert "no gain was promised" in rows[0]
+    assert rows[1].endswith("the proxy's best setting costs 5.0% (1.0% to 9.0%)")
 
 
 def test_a_figure_without_measurements_is_null(tmp_path: Path) -> None:

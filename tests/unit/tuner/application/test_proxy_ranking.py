@@ -72,7 +72,8 @@ def test_the_json_has_what_the_proxys_best_setting_costs_the_application() -> No
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     ran = trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))
     told = to_json(ranked.agreement(ran, BASE), ranked.ratios(ran, BASE), used=True)
-    assert (told["best"], told["agrees"], told["used"], told["noise"]) == ("a.x=1", False, True, None)
+    assert (told["best"], told["own"], told["agrees"], told["used"]) == ("a.x=1", "a.x=2", False, True)
+    assert told["noise"] is None
     assert told["loss"] == pytest.approx(0.04)
     ratios = {"gain": 20 / 15, "proxy_gain": 20 / 15.6, "saved": 1 - 10.1 / 20, "fidelity": 15 / 15.6}
     assert told["ratios"] == pytest.approx(ratios)
