@@ -28,3 +28,7 @@ class NothingKnownError(MatcherError):
     """The matcher has no information about the requested job."""
 
     exit_status = 3
+
+
+class ArbiterError(MatcherError):
+    """The description of a job, a curve or a pool of I/O forwarders is wrong."""

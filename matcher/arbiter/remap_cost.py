@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cost of changing the forwarders of running jobs, so that MCKP changes them only if that pays for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from reprise.matcher.arbiter.forwarder_options import Offer, Option, respects_floor
+from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
+
+SECONDS_LEFT = 600.0
+"""Remaining run time of a job that is assumed if it is unknown."""
+
+
+@dataclass(frozen=True)
+class RemapCost:
+    """Cost of a change of a job's forwarders.
+
+    `pause_seconds` is the time without I/O that a change is assumed to cost the job: a second for a client that is
+    notified of the change and connects to other forwarders, more if it polls or if forwarders hold unwritten data.
+    `settle_seconds` is the minimum time between two changes of a job. Short jobs that come and go can thus cost a long
+    job at most pause / settle of its time.
+    """
+
+    pause_seconds: float = 1.0
+    settle_seconds: float = 10.0
+
+
+def worthwhile(
+    offered: Offer,
+    jobs: Sequence[Job],
+    pool: Pool,
+    held: Mapping[str, Share],
+    cost: RemapCost,
+    unsettled: AbstractSet[str] = frozenset(),
+) -> Offer:
+    """Return the options of jobs, with the cost of changing the share that a running job holds taken into account.
+
+    A changed job is assumed to do no I/O for `pause_seconds` and to have its new bandwidth for the rest of its expected
+    run time. All options except the held one are therefore valued by
+
+        bandwidth x (seconds left - pause) / seconds left,
+
+    the job's average bandwidth from now to its end. The knapsack then changes shares only if the sum of these averages
+    gains by it, which is the aggregate bandwidth of Bez 2020, equation 5.2. Close to its end, a job is not changed.
+
+    The held share remains an option even if a smaller number is as fast, unless it is below the job's floor. It is the
+    only option of `unsettled` jobs, which were changed less than `settle_seconds` ago. Jobs without a client have
+    direct access as their only option.
+    """
+    options = {}
+    for job in jobs:
+        if not job.has_client:
+            options[job.id] = [Option(Share(0), 0.0)]
+        elif job.id in held:
+            kept = _held_option(job, offered.options[job.id], pool, held[job.id])
+            others = [] if kept and job.id in unsettled else _discounted(job, offered, held[job.id], cost)
+            options[job.id] = [*kept, *others]
+        else:
+            options[job.id] = [*offered.options[job.id]]
+    return replace(offered, options=options)
+
+
+def _held_option(job: Job, options: Sequence[Option], pool: Pool, held: Share) -> list[Option]:
+    """Return the option to keep what the job holds; none if that is impossible by now, or below the job's floor."""
+    same = [one for one in options if one.share == held]
+    number = held.forwarders
+    if same or held.shared or job.curve is None or number not in job.curve:
+        return same
+    if fits(number, job, pool) and respects_floor(job, pool, number):
+        return [Option(held, job.curve[number].low)]
+    return []
+
+
+def _discounted(job: Job, offered: Offer, held: Share, cost: RemapCost) -> list[Option]:
+    left = SECONDS_LEFT if job.seconds_left is None else job.seconds_left
+    part = max(0.0, left - cost.pause_seconds) / left if left > 0 else 0.0
+    options = offered.options[job.id]
+    return [replace(one, bandwidth=one.bandwidth * part) for one in options if one.share != held]

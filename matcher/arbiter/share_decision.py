@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions over time: new shares of the pool whenever the set of running jobs changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from reprise.matcher.arbiter.forwarder_names import Names, name
+from reprise.matcher.arbiter.forwarder_options import offer, respects_floor
+from reprise.matcher.arbiter.forwarder_policies import Allocation, Infeasible, Policy, allocate, best_of
+from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share
+from reprise.matcher.arbiter.remap_cost import RemapCost, worthwhile
+
+
+@dataclass(frozen=True)
+class State:
+    """Result of the last decision; empty at first.
+
+    Shares, names of forwarders and the time of the last change are by job id. `shared` is the forwarder that jobs
+    share, "" if there is none, and `forwarders` are the forwarders that worked.
+    """
+
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    names: Names = field(default_factory=dict)
+    shared: str = ""
+    changed_at: Mapping[str, float] = field(default_factory=dict)
+    forwarders: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A new state, and the running jobs whose forwarders change.
+
+    `infeasible` is the reason if no allocation exists, else "". At the time `again_at`, if any, a job that was changed
+    recently may be changed again, so that another decision may be better.
+    """
+
+    state: State
+    changed: Sequence[str]
+    infeasible: str = ""
+    again_at: float | None = None
+
+
+def must_decide(state: State, running: Sequence[Job], forwarders: Sequence[str]) -> bool:
+    """Return whether the running jobs or the working forwarders are others than at the last decision.
+
+    The end of a job suffices, whether or not the next job in the queue fits: the jobs that still run may use the
+    forwarders that have become free.
+    """
+    return set(state.shares) != {job.id for job in running} or set(state.forwarders) != set(forwarders)
+
+
+def decide(
+    policy: Policy,
+    running: Sequence[Job],
+    pool: Pool,
+    forwarders: Sequence[str],
+    state: State,
+    now: float,
+    cost: RemapCost | None = None,
+) -> Decision:
+    """Return new shares for the running jobs, given the state after the last decision.
+
+    `running` is in order of start. `forwarders` are the names of the working forwarders, whose number replaces
+    `pool.forwarders`. `now` is a time in seconds; changes in its future, which a clock set back leaves behind, are
+    ignored. A running job's share depends on the policy:
+
+    - STATIC never changes it.
+    - MCKP changes it if that pays for itself (`remap_cost.py`).
+    - The other policies change it as their formulas say, whatever it costs.
+
+    No policy gives forwarders to a job that runs without a client. If no allocation exists, running jobs keep their
+    shares, unless these are below their floor, and new jobs get direct access; if that is impossible, they share the
+    least used forwarder.
+    """
+    pool = replace(pool, forwarders=len(forwarders))
+    held = {job.id: state.shares[job.id] for job in running if job.id in state.shares}
+    again_at = None
+    if policy is Policy.MCKP:
+        allocation, again_at = _mckp(running, pool, held, state, now, cost or RemapCost())
+    else:
+        allocation = allocate(policy, running, pool)
+    reason = ""
+    if isinstance(allocation, Infeasible):
+        reason = allocation.reason
+        allocation = Allocation({job.id: _fallback(job, pool, held) for job in running})
+    kept = held if policy is Policy.STATIC else {}
+    shares = {**allocation.shares, **kept, **{job.id: Share(0) for job in running if not job.has_client}}
+    names = name(shares, forwarders, state.names, state.shared)
+    shared = next((names[job][0] for job, share in shares.items() if share.shared and names[job]), "")
+    changed = [job for job in held if list(names[job]) != list(state.names.get(job, ()))]
+    changed_at = {job: at for job, at in state.changed_at.items() if job in held} | dict.fromkeys(changed, now)
+    return Decision(State(shares, names, shared, changed_at, tuple(forwarders)), changed, reason, again_at)
+
+
+def _fallback(job: Job, pool: Pool, held: Mapping[str, Share]) -> Share:
+    if job.id in held and respects_floor(job, pool, held[job.id].forwarders):
+        return held[job.id]
+    return Share(0, shared=not pool.direct)
+
+
+def _mckp(
+    running: Sequence[Job], pool: Pool, held: Mapping[str, Share], state: State, now: float, cost: RemapCost
+) -> tuple[Allocation | Infeasible, float | None]:
+    """Return the best allocation, and when it may become better because jobs that were changed recently have settled.
+
+    If no allocation exists unless such jobs change again, they change again.
+    """
+    offered = offer(running, pool)
+    changed = {job: at for job, at in state.changed_at.items() if job in held and at <= now}
+    unsettled = {job: at + cost.settle_seconds for job, at in changed.items() if at + cost.settle_seconds > now}
+    allocation = best_of(worthwhile(offered, running, pool, held, cost, unsettled.keys()))
+    if unsettled and isinstance(allocation, Infeasible):
+        return best_of(worthwhile(offered, running, pool, held, cost)), None
+    return allocation, min(unsettled.values(), default=None)

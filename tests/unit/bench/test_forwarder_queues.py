@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test the curves of the simulated queues, and their results against those printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.forwarder_queues.__main__ import VARIANTS, result, simulated
+from bench.forwarder_queues.printed_results import APPLICATIONS, PRINTED, QUEUE_2, Fill, live_curve
+
+
+def test_printed_bandwidths_are_kept_and_gaps_are_filled_as_assumed() -> None:
+    power = {number: live_curve("IOR-MPI")[number].mean for number in (1, 2, 4, 8)}
+    assert power == pytest.approx({1: 268.4, 2: 715.7, 4: 1908.7, 8: 5089.9}, abs=0.1)
+    assert [live_curve("IOR-MPI", Fill.LOW)[number].mean for number in (1, 2, 4, 8)] == [268.4, 268.4, 268.4, 5089.9]
+    assert [live_curve("IOR-MPI", Fill.HIGH)[number].mean for number in (1, 2, 4, 8)] == [268.4, *[5089.9] * 3]
+    assert live_curve("POSIX-S")[8].mean == 1049.9
+    assert live_curve("POSIX-S")[1].mean == pytest.approx(180.5**2 / 1049.9)
+    assert [live_curve("SIM")[number].mean for number in (1, 2, 4, 8)] == pytest.approx([146.13] * 4, abs=0.01)
+
+
+def test_the_second_queue_has_each_application() -> None:
+    assert set(QUEUE_2) == set(APPLICATIONS)
+    assert len(QUEUE_2) == 14
+
+
+def test_static_moves_the_second_queue_as_fast_as_printed() -> None:
+    found = simulated(QUEUE_2)
+    assert set(found) == set(VARIANTS)
+    assert found["static"].bandwidth == pytest.approx(PRINTED["queue_2"]["static"], rel=0.02)
+    assert found["static"].bandwidth < found["mckp"].bandwidth < found["oracle"].bandwidth
+
+
+def test_results_are_the_same_in_every_run() -> None:
+    found = result(orders=2)
+    assert found == result(orders=2)
+    assert found["queue_1"]["simulated"]["static"] == pytest.approx(PRINTED["queue_1"]["static"], rel=0.02)
+    assert found["queue_1"]["jobs"]["HACC"]["printed"] == {"static": 1070.5, "mckp": 2135.0}
+    assert "printed" not in found["queue_2"]["jobs"]["HACC"]
