@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test the explorer's offsets and its division of clients among forwarders, as compiled from C."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import pytest
+
+from reprise.tuner.forge.forge_pattern import Layout, client_problem
+from tests.places import ROOT
+
+SOURCE = ROOT / "tuner/programs/forge/forge_requests.c"
+
+
+class Pattern(ctypes.Structure):
+    _fields_ = (
+        ("layout", ctypes.c_int),
+        ("clients", ctypes.c_uint32),
+        ("size", ctypes.c_uint64),
+        ("count", ctypes.c_uint64),
+    )
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    path = tmp_path_factory.mktemp("forge") / "forge.so"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+    subprocess.run(["cc", *flags, "-o", path, SOURCE], check=True)
+    found = ctypes.CDLL(str(path))
+    found.forge_pattern_set.argtypes = [
+        *(ctypes.POINTER(Pattern), ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64)
+    ]
+    found.forge_offset.argtypes = [ctypes.POINTER(Pattern), ctypes.c_uint32, ctypes.c_uint64]
+    found.forge_offset.restype = found.forge_bytes.restype = ctypes.c_uint64
+    found.forge_forwarder.argtypes = [ctypes.c_uint32] * 3
+    found.forge_forwarder.restype = ctypes.c_int64
+    return found
+
+
+def pattern(library: ctypes.CDLL, layout: Layout, clients: int, total: int, size: int) -> Pattern | None:
+    found = Pattern()
+    status = library.forge_pattern_set(ctypes.byref(found), layout, clients, total, size)
+    assert status in (0, -1)
+    return found if status == 0 else None
+
+
+@pytest.mark.parametrize(
+    ("layout", "offset"), [(Layout.SHARED_CONTIGUOUS, 50), (Layout.SHARED_STRIDED, 90), (Layout.INDIVIDUAL, 20)]
+)
+def test_the_offset_of_a_request_follows_from_the_layout(library: ctypes.CDLL, layout: Layout, offset: int) -> None:
+    """4 clients with 3 requests of 10 bytes each; request 2 of client 1."""
+    found = pattern(library, layout, clients=4, total=120, size=10)
+    assert found is not None and found.count == 3
+    assert library.forge_offset(ctypes.byref(found), 1, 2) == offset
+
+
+@pytest.mark.parametrize("layout", [Layout.SHARED_CONTIGUOUS, Layout.SHARED_STRIDED])
+def test_requests_to_a_shared_file_cover_it_once(library: ctypes.CDLL, layout: Layout) -> None:
+    found = pattern(library, layout, clients=5, total=5 * 7 * 3 + 14, size=3)
+    assert found is not None
+    offsets = [
+        library.forge_offset(ctypes.byref(found), client, request)
+        for client in range(5)
+        for request in range(found.count)
+    ]
+    assert sorted(offsets) == list(range(0, library.forge_bytes(ctypes.byref(found)), 3))
+    assert library.forge_bytes(ctypes.byref(found)) == 5 * 7 * 3
+
+
+def test_offsets_of_large_files_do_not_overflow(library: ctypes.CDLL) -> None:
+    size = 2**20
+    for layout in (Layout.SHARED_CONTIGUOUS, Layout.SHARED_STRIDED):
+        found = pattern(library, layout, clients=2**20, total=2**63 - 1, size=size)
+        assert found is not None
+        last = library.forge_offset(ctypes.byref(found), found.clients - 1, found.count - 1)
+        assert last + size == library.forge_bytes(ctypes.byref(found)) <= 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("clients", "total", "size"), [(0, 100, 10), (4, 100, 0), (4, 39, 10), (4, 2**63, 10), (2**32 - 1, 2**40, 2**39)]
+)
+def test_patterns_without_a_request_for_each_client_are_refused(
+    library: ctypes.CDLL, clients: int, total: int, size: int
+) -> None:
+    assert pattern(library, Layout.INDIVIDUAL, clients, total, size) is None
+
+
+def test_each_forwarder_serves_equally_many_neighboring_clients(library: ctypes.CDLL) -> None:
+    assert [library.forge_forwarder(6, 3, client) for client in range(7)] == [0, 0, 1, 1, 2, 2, -1]
+
+
+@pytest.mark.parametrize(("clients", "forwarders"), [(6, 4), (6, 0), (0, 3), (3, 6)])
+def test_clients_that_cannot_be_divided_have_no_forwarder(library: ctypes.CDLL, clients: int, forwarders: int) -> None:
+    assert library.forge_forwarder(clients, forwarders, 0) == -1
+    assert client_problem(clients, forwarders) or not forwarders
+
+
+def test_the_layouts_in_python_are_those_in_c() -> None:
+    header = SOURCE.with_suffix(".h").read_text()
+    names = [line.split(",")[0].strip() for line in header.splitlines() if line.startswith("    FORGE_")]
+    assert names == [f"FORGE_{layout.name}" for layout in sorted(Layout)]
