@@ -13,7 +13,7 @@ The rules are those of Bez 2020, section 5.3, made stricter for jobs' sake in tw
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
 
@@ -63,6 +63,28 @@ def offer(jobs: Sequence[Job], pool: Pool) -> Offer:
             option = Option(Share(given, shared=not given and not pool.direct), 0.0)
             offered[job.id] = [option] if pool.direct or pool.forwarders else []
     return Offer(offered, capacity)
+
+
+def needed(offered: Offer) -> int:
+    """Return the smallest number of forwarders with which each job has one of its options."""
+    return sum(min((one.share.forwarders for one in options), default=0) for options in offered.options.values())
+
+
+def without_last(offered: Offer) -> tuple[Offer, list[str]]:
+    """Return an offer that the pool can satisfy, and the jobs that are left out for that; they get direct access.
+
+    The jobs that started last are left out, as many as necessary.
+    """
+    options = dict(offered.options)
+    excess = needed(offered) - offered.capacity
+    left_out = []
+    for job in reversed(list(options)):
+        smallest = min((one.share.forwarders for one in options[job]), default=0)
+        if excess > 0 and smallest:
+            excess -= smallest
+            options[job] = [Option(Share(0), 0.0)]
+            left_out.append(job)
+    return replace(offered, options=options), left_out[::-1]
 
 
 def of_curve(job: Job, pool: Pool) -> list[Option]:

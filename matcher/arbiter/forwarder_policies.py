@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reprise.matcher.arbiter import knapsack
-from reprise.matcher.arbiter.forwarder_options import Offer, default_of, offer, possible, static_number
+from reprise.matcher.arbiter.forwarder_options import Offer, default_of, needed, offer, possible, static_number
 from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
 
 BYTES = 10**6
@@ -91,10 +91,9 @@ def best_of(offered: Offer) -> Allocation | Infeasible:
     if chosen is None and not all(offered.options.values()):
         return Infeasible(NO_FORWARDER)
     if chosen is None:
-        needed = sum(min((one.share.forwarders for one in options), default=0) for options in offered.options.values())
         return Infeasible(
-            f"the running jobs need {needed} forwarders at least, and the pool has {offered.capacity}: measure the "
-            "jobs without forwarders, or enlarge the pool"
+            f"the running jobs need {needed(offered)} forwarders at least, and the pool has {offered.capacity}: "
+            "measure the jobs without forwarders, or enlarge the pool"
         )
     pairs = zip(offered.options.items(), chosen, strict=True)
     return Allocation({job: options[index].share for (job, options), index in pairs})

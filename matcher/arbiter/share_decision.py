@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reprise.matcher.arbiter.forwarder_names import Names, name
-from reprise.matcher.arbiter.forwarder_options import offer, respects_floor
+from reprise.matcher.arbiter.forwarder_options import offer, without_last
 from reprise.matcher.arbiter.forwarder_policies import Allocation, Infeasible, Policy, allocate, best_of
 from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share
 from reprise.matcher.arbiter.remap_cost import RemapCost, worthwhile
@@ -32,13 +32,15 @@ class State:
 class Decision:
     """A new state, and the running jobs whose forwarders change.
 
-    `infeasible` is the reason if no allocation exists, else "". At the time `again_at`, if any, a job that was changed
-    recently may be changed again, so that another decision may be better.
+    `infeasible` is the reason if no allocation exists, else "", and `left_out` are the jobs that got direct access
+    because of that. At the time `again_at`, if any, a job that was changed recently may be changed again, so that
+    another decision may be better.
     """
 
     state: State
     changed: Sequence[str]
     infeasible: str = ""
+    left_out: Sequence[str] = ()
     again_at: float | None = None
 
 
@@ -70,34 +72,42 @@ def decide(
     - MCKP changes it if that pays for itself (`remap_cost.py`).
     - The other policies change it as their formulas say, whatever it costs.
 
-    No policy gives forwarders to a job that runs without a client. If no allocation exists, running jobs keep their
-    shares, unless these are below their floor, and new jobs get direct access; if that is impossible, they share the
-    least used forwarder.
+    No policy gives forwarders to a job that runs without a client. If MCKP has no allocation, the jobs that started
+    last get direct access, as many as necessary. If direct access is impossible, running jobs keep their shares, and
+    new jobs share the least used forwarder.
     """
     pool = replace(pool, forwarders=len(forwarders))
     held = {job.id: state.shares[job.id] for job in running if job.id in state.shares}
-    again_at = None
+    cost = cost or RemapCost()
+    reason, left_out, again_at = "", list[str](), None
+    allocation: Allocation | Infeasible
     if policy is Policy.MCKP:
-        allocation, again_at = _mckp(running, pool, held, state, now, cost or RemapCost())
+        allocation, again_at = _mckp(running, pool, held, state, now, cost)
     else:
         allocation = allocate(policy, running, pool)
-    reason = ""
     if isinstance(allocation, Infeasible):
         reason = allocation.reason
-        allocation = Allocation({job.id: _fallback(job, pool, held) for job in running})
+        allocation, left_out = _fallback(policy, running, pool, held, cost)
     kept = held if policy is Policy.STATIC else {}
     shares = {**allocation.shares, **kept, **{job.id: Share(0) for job in running if not job.has_client}}
     names = name(shares, forwarders, state.names, state.shared)
     shared = next((names[job][0] for job, share in shares.items() if share.shared and names[job]), "")
     changed = [job for job in held if list(names[job]) != list(state.names.get(job, ()))]
     changed_at = {job: at for job, at in state.changed_at.items() if job in held} | dict.fromkeys(changed, now)
-    return Decision(State(shares, names, shared, changed_at, tuple(forwarders)), changed, reason, again_at)
+    return Decision(State(shares, names, shared, changed_at, tuple(forwarders)), changed, reason, left_out, again_at)
 
 
-def _fallback(job: Job, pool: Pool, held: Mapping[str, Share]) -> Share:
-    if job.id in held and respects_floor(job, pool, held[job.id].forwarders):
-        return held[job.id]
-    return Share(0, shared=not pool.direct)
+def _fallback(
+    policy: Policy, running: Sequence[Job], pool: Pool, held: Mapping[str, Share], cost: RemapCost
+) -> tuple[Allocation, list[str]]:
+    """Return an allocation if the policy has none, and the jobs that get direct access because of that."""
+    if policy is Policy.MCKP and pool.direct:
+        offered, left_out = without_last(worthwhile(offer(running, pool), running, pool, held, cost))
+        allocation = best_of(offered)
+        if isinstance(allocation, Allocation):
+            return allocation, left_out
+    new = Share(0, shared=not pool.direct)
+    return Allocation({job.id: held.get(job.id, new) for job in running}), []
 
 
 def _mckp(

@@ -15,7 +15,7 @@ ITEMS = st.builds(Item, st.integers(0, 5), st.integers(0, 20))
 
 
 @given(st.lists(st.lists(ITEMS, min_size=1, max_size=4), max_size=5), st.integers(-1, 15))
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(100))
 def test_a_choice_is_the_best_and_lightest_of_all(classes: list[list[Item]], capacity: int) -> None:
     chosen = choose(classes, capacity)
     expected = best_by_trial(classes, capacity)

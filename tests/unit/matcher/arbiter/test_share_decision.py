@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from reprise.matcher.arbiter.forwarder_options import respects_floor
 from reprise.matcher.arbiter.forwarder_policies import Policy
-from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share
+from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
 from reprise.matcher.arbiter.remap_cost import RemapCost
 from reprise.matcher.arbiter.share_decision import Decision, State, decide, must_decide
+from tests.examples import examples
 from tests.unit.matcher.arbiter.arbiter_values import job, numbers
 
 POOL = Pool(8, 64)
@@ -183,20 +189,28 @@ def test_a_job_without_a_client_never_gets_forwarders(policy: Policy) -> None:
     assert not second.changed
 
 
-def test_if_nothing_fits_running_jobs_keep_their_shares_and_new_ones_get_direct_access() -> None:
-    a, b = job("a", {8: 100.0}), job("b", {8: 300.0})
+def test_if_nothing_fits_the_jobs_that_started_last_get_direct_access() -> None:
+    a, b, c = job("a", {8: 100.0}), job("b", {8: 300.0}), job("c", {0: 5.0, 1: 7.0})
     first = decided([a])
-    second = decided([a, b], first.state)
+    second = decided([a, b, c], first.state)
     assert "need 16 forwarders" in second.infeasible
-    assert counts(second) == {"a": 8, "b": 0}
+    assert second.left_out == ["b"]
+    assert counts(second) == {"a": 8, "b": 0, "c": 0}
     assert not second.changed
+
+
+def test_if_nothing_fits_the_rest_of_the_pool_is_still_shared_out() -> None:
+    jobs = [job("a", {4: 100.0}), job("b", {0: 10.0, 4: 60.0}), job("c", {8: 300.0})]
+    found = decided(jobs)
+    assert found.infeasible
+    assert (counts(found), found.left_out) == ({"a": 4, "b": 4, "c": 0}, ["c"])
 
 
 def test_if_nothing_fits_no_job_stays_below_its_floor() -> None:
     held = State({"a": Share(2)}, {"a": NAMES[:2]}, forwarders=tuple(NAMES))
     found = decided([job("a", {0: 50.0, 2: 40.0}), job("b", {8: 1.0}), job("c", {8: 1.0})], held)
     assert found.infeasible
-    assert counts(found) == {"a": 0, "b": 0, "c": 0}
+    assert counts(found) == {"a": 0, "b": 8, "c": 0}
 
 
 def test_if_no_forwarder_is_left_jobs_get_direct_access() -> None:
@@ -234,3 +248,56 @@ def test_the_state_after_a_restart_is_kept() -> None:
     again = decided(running, first.state)
     assert again.state == first.state
     assert not again.changed
+
+
+# --- any sequence of events
+
+CURVES = st.none() | st.dictionaries(st.sampled_from([0, 1, 2, 3, 4, 8]), st.floats(1, 1000), min_size=1, max_size=5)
+STARTS = st.tuples(CURVES, st.sampled_from([1, 4, 8, 12]), st.none() | st.floats(0, 1000), st.booleans())
+EVENTS = st.lists(st.one_of(STARTS, st.integers(0, 5)), max_size=12)
+
+
+@given(EVENTS, st.booleans(), st.integers(0, 8), st.data())
+@settings(max_examples=examples(150))
+def test_after_any_events_every_job_has_a_possible_share(
+    events: list[tuple[dict[int, float] | None, int, float | None, bool] | int],
+    direct: bool,
+    forwarders: int,
+    data: st.DataObject,
+) -> None:
+    state, running = State(), list[Job]()
+    pool = Pool(8, 64, direct=direct)
+    for second, event in enumerate(events):
+        if isinstance(event, int):
+            del running[event : event + 1]
+        else:
+            curve, nodes, left, has_client = event
+            running.append(job(f"job {second}", curve, nodes, left, has_client or not direct))
+        names = NAMES[: data.draw(st.sampled_from([forwarders, 8]))]
+        found = decided(running, state, now=20.0 * second, pool=pool, names=names)
+        check_shares(running, found, replace(pool, forwarders=len(names)), names)
+        assert decided(running, found.state, now=20.0 * second, pool=pool, names=names).changed == []
+        state = found.state
+
+
+def check_shares(running: Sequence[Job], found: Decision, pool: Pool, names: Sequence[str]) -> None:
+    state = found.state
+    assert list(state.shares) == list(state.names) == [one.id for one in running]
+    used = Counter(one for held in state.names.values() for one in held)
+    assert set(used) <= set(names)
+    assert bool(found.infeasible) <= (bool(found.left_out) or not names)
+    if found.infeasible and not pool.direct:  # no forwarder works
+        return
+    shared = {state.shared} if state.shared else set()
+    assert all(count == 1 for one, count in used.items() if one not in shared)
+    for one in running:
+        share, held = state.shares[one.id], state.names[one.id]
+        assert len(held) == ((share.shared and bool(names)) or share.forwarders)
+        assert one.has_client or not held
+        if share.forwarders:
+            assert fits(share.forwarders, one, pool)
+            assert respects_floor(one, pool, share.forwarders)
+        elif not share.shared and one.has_client:
+            assert pool.direct
+        if share.shared and names:
+            assert held == [state.shared]
