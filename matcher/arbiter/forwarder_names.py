@@ -17,9 +17,9 @@ def name(shares: Mapping[str, Share], forwarders: Sequence[str], before: Names, 
 
     `forwarders` are the names of the working forwarders. `shared_before` is the forwarder that jobs have shared so far.
     A job without forwarders has no names. Jobs keep their forwarders, in the same order, as far as their number and
-    the other jobs allow: the number of names that a job gets and did not have is the smallest possible in sum. Of the
-    forwarders that are free, those that served nobody before are taken first, because requests of the last job may
-    still be under way at the others.
+    the other jobs allow: the number of names that a job gets and did not have is the smallest possible in sum. Free
+    forwarders that served nobody before are taken first, because requests of the last job may still be under way at the
+    others.
 
     If the shares fit into the pool, each forwarder serves one job, except the one that is shared. If they do not, each
     job still has its number of different forwarders, or all if the pool is smaller, and new ones go to the forwarders

@@ -39,7 +39,7 @@ def offer(jobs: Sequence[Job], pool: Pool) -> Offer:
 
     A job whose application is unknown has one option, the default. Its bandwidth counts as 0, because nothing is known
     about it. If the defaults of unknown jobs exceed the pool, those that started last get the option without exclusive
-    forwarders instead. A job none of whose curve's numbers is possible counts as unknown. If the pool has no forwarder
+    forwarders instead. A job counts as unknown, too, if its curve has no possible number. If the pool has no forwarder
     and direct access is impossible, jobs have no options.
 
     Where direct access is impossible, the smallest options of all jobs may together exceed the pool, for instance if

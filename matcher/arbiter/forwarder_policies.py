@@ -33,8 +33,8 @@ class Policy(StrEnum):
 class Allocation:
     """Shares of all running jobs, by job id.
 
-    Only MCKP and ZERO keep within the pool. The other policies may give more forwarders than there are, some of which
-    then serve several jobs.
+    Only MCKP and ZERO keep within the pool. The other policies may give more forwarders than there are. Some
+    forwarders then serve several jobs.
     """
 
     shares: Mapping[str, Share]

@@ -25,6 +25,7 @@ COMMANDS = {
     "jobs": ("reprise.cli.jobs", "jobs", "Find jobs, their results, and candidates for tuning."),
     "tune": ("reprise.cli.tune", "tune", "Run campaigns that find the best settings."),
     "rules": ("reprise.cli.rules", "rules", "Show how Open MPI reads a rules file."),
+    "forwarders": ("reprise.cli.forwarders", "forwarders", "Plan how I/O forwarders are shared out among jobs."),
     "web": ("reprise.cli.web", "web", "Serve the web pages, and print tokens for them."),
     "report": ("reprise.cli.report", "report", "Report what settings gain in production."),
     "records": ("reprise.cli.records", "records", "List records, show their gain, enable and disable them."),
