@@ -16,8 +16,9 @@ COUNTS = (1, 2, 4, 8)
 class Job:
     """A running job: its compute nodes, its processes, and the curve of its application; None if it is unknown.
 
-    `seconds_left` is its expected remaining run time, None if unknown. `has_client` is False if the job runs without
-    the forwarding client, because it started without forwarders; it then can be given none until it ends.
+    `seconds_left` is its expected remaining run time: None if unknown, 0 or less if it runs for longer than expected.
+    `has_client` is False if the job runs without the forwarding client, because it started without forwarders; it then
+    can be given none until it ends.
     """
 
     id: str

@@ -11,7 +11,7 @@ from reprise.matcher.arbiter.forwarder_options import Offer, Option, respects_fl
 from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
 
 SECONDS_LEFT = 600.0
-"""Remaining run time of a job that is assumed if it is unknown."""
+"""Remaining run time of a job that is assumed if it is unknown, or if the job has run for longer than expected."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,11 @@ def worthwhile(
     gains by it, which is the aggregate bandwidth of Bez 2020, equation 5.2. Close to its end, a job is not changed.
 
     The held share remains an option even if a smaller number is as fast, unless it is below the job's floor. It is the
-    only option of `unsettled` jobs, which were changed less than `settle_seconds` ago. Jobs without a client have
-    direct access as their only option.
+    only option of `unsettled` jobs, which were changed less than `settle_seconds` ago.
     """
     options = {}
     for job in jobs:
-        if not job.has_client:
-            options[job.id] = [Option(Share(0), 0.0)]
-        elif job.id in held:
+        if job.id in held:
             kept = _held_option(job, offered.options[job.id], pool, held[job.id])
             others = [] if kept and job.id in unsettled else _discounted(job, offered, held[job.id], cost)
             options[job.id] = [*kept, *others]
@@ -75,7 +72,7 @@ def _held_option(job: Job, options: Sequence[Option], pool: Pool, held: Share) -
 
 
 def _discounted(job: Job, offered: Offer, held: Share, cost: RemapCost) -> list[Option]:
-    left = SECONDS_LEFT if job.seconds_left is None else job.seconds_left
-    part = max(0.0, left - cost.pause_seconds) / left if left > 0 else 0.0
+    left = job.seconds_left if job.seconds_left is not None and job.seconds_left > 0 else SECONDS_LEFT
+    part = max(0.0, left - cost.pause_seconds) / left
     options = offered.options[job.id]
     return [replace(one, bandwidth=one.bandwidth * part) for one in options if one.share != held]

@@ -114,13 +114,18 @@ def test_a_running_job_is_changed_if_the_gain_exceeds_the_cost() -> None:
 
 
 def test_a_job_at_its_end_is_not_changed() -> None:
-    for left in (0.0, 5.0, 10.0):
+    for left in (0.1, 5.0, 10.0):
         assert counts(flat_then_steep(left)) == {"a": 8, "b": 0}
 
 
 def test_the_remaining_run_time_is_assumed_if_it_is_unknown() -> None:
     a = job("a", {0: 10.0, 4: 96.0, 8: 100.0})
     assert counts(decided([a, job("b", {0: 10.0, 4: 22.0})], decided([a]).state)) == {"a": 4, "b": 4}
+
+
+def test_a_job_that_runs_for_longer_than_expected_can_still_be_changed() -> None:
+    for left in (0.0, -5000.0):
+        assert counts(flat_then_steep(left)) == {"a": 4, "b": 4}
 
 
 def test_a_job_keeps_forwarders_that_nobody_needs_even_if_fewer_are_as_fast() -> None:
@@ -187,6 +192,14 @@ def test_a_job_without_a_client_never_gets_forwarders(policy: Policy) -> None:
     assert counts(first) == {"a": 0}
     assert counts(second)["a"] == 0
     assert not second.changed
+
+
+def test_a_job_without_a_client_takes_nothing_from_others() -> None:
+    """With three jobs and two forwarders, one would be reserved for sharing."""
+    jobs = [job("a", STEEP), job("b", STEEP, has_client=False), job("c", STEEP)]
+    found = decided(jobs, pool=Pool(2, 64, direct=False), names=NAMES[:2])
+    assert counts(found) == {"a": 1, "b": 0, "c": 1}
+    assert counts(decided(jobs, policy=Policy.SIZE)) == {"a": 4, "b": 0, "c": 4}
 
 
 def test_if_nothing_fits_the_jobs_that_started_last_get_direct_access() -> None:
