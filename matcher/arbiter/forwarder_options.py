@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """A share of the pool that a job may get, and the bandwidth in MB/s that it promises."""
 
     share: Share

@@ -39,10 +39,12 @@ def choose(classes: Sequence[Sequence[Item]], capacity: int) -> Sequence[int] | 
     width = min(capacity, sum(max((item.weight for item in items), default=0) for items in classes)) + 1
     if width < 1:
         return None
-    best = np.full((len(classes) + 1, width), NONE, dtype=np.int64)
+    best = np.empty((len(classes) + 1, width), dtype=np.int64)
+    best[0] = NONE
     best[0, 0] = 0
     sums = np.empty(width, dtype=np.int64)
     for before, after, items in zip(best, best[1:], classes, strict=False):
+        after.fill(NONE)
         for weight, value in items:
             if weight < width:
                 moved = np.add(before[: width - weight], value, out=sums[: width - weight])

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Field, StrictInt, StringConstraints, ValidationError
+from pydantic import Field, StrictBool, StrictInt, StringConstraints, ValidationError
 
 from reprise.config import Section, first_problem
 from reprise.matcher.arbiter.bandwidth_curve import BandwidthCurve, exact, measured
@@ -19,6 +19,7 @@ MOST_NODES = 2**24
 MOST_PROCESSES = 2**31 - 1
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Number = Annotated[float, Field(strict=True)]
 Count = Annotated[str, StringConstraints(pattern=r"^(0|[1-9][0-9]{0,4})$")]
 
 
@@ -26,13 +27,13 @@ class _Job(Section):
     id: Name
     nodes: StrictInt = Field(ge=1, le=MOST_NODES)
     processes: StrictInt = Field(ge=1, le=MOST_PROCESSES)
-    curve: dict[Count, float | list[float]] | None = None
+    curve: dict[Count, Number | list[Number]] | None = None
 
 
 class _File(Section):
     forwarders: StrictInt = Field(ge=0, le=65536)
     compute_nodes: StrictInt = Field(ge=1, le=MOST_NODES)
-    direct: bool = True
+    direct: StrictBool = True
     default: StrictInt | None = Field(None, ge=0, le=65536)
     counts: tuple[StrictInt, ...] = COUNTS
     jobs: tuple[_Job, ...] = Field(max_length=MOST_JOBS)

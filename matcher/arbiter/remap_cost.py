@@ -49,30 +49,35 @@ def worthwhile(
     The held share remains an option even if a smaller number is as fast, unless it is below the job's floor. It is the
     only option of `unsettled` jobs, which were changed less than `settle_seconds` ago.
     """
-    options = {}
-    for job in jobs:
-        if job.id in held:
-            kept = _held_option(job, offered.options[job.id], pool, held[job.id])
-            others = [] if kept and job.id in unsettled else _discounted(job, offered, held[job.id], cost)
-            options[job.id] = [*kept, *others]
-        else:
-            options[job.id] = [*offered.options[job.id]]
+    options = {
+        job.id: _valued(job, offered.options[job.id], pool, held[job.id], cost, is_settled=job.id not in unsettled)
+        if job.id in held
+        else offered.options[job.id]
+        for job in jobs
+    }
     return replace(offered, options=options)
 
 
-def _held_option(job: Job, options: Sequence[Option], pool: Pool, held: Share) -> list[Option]:
-    """Return the option to keep what the job holds; none if that is impossible by now, or below the job's floor."""
-    same = [one for one in options if one.share == held]
+def _valued(
+    job: Job, options: Sequence[Option], pool: Pool, held: Share, cost: RemapCost, *, is_settled: bool
+) -> Sequence[Option]:
+    left = job.seconds_left if job.seconds_left is not None and job.seconds_left > 0 else SECONDS_LEFT
+    part = max(0.0, left - cost.pause_seconds) / left
+    kept, others = list[Option](), list[Option]()
+    for one in options:
+        if one.share == held:
+            kept.append(one)
+        else:
+            others.append(Option(one.share, one.bandwidth * part))
+    kept = kept or _still_possible(job, pool, held)
+    return kept if kept and not is_settled else kept + others
+
+
+def _still_possible(job: Job, pool: Pool, held: Share) -> list[Option]:
+    """Return the option to keep a share that a new job would not be offered; none if it is below the job's floor."""
     number = held.forwarders
-    if same or held.shared or job.curve is None or number not in job.curve:
-        return same
+    if held.shared or job.curve is None or number not in job.curve:
+        return []
     if fits(number, job, pool) and respects_floor(job, pool, number):
         return [Option(held, job.curve[number].low)]
     return []
-
-
-def _discounted(job: Job, offered: Offer, held: Share, cost: RemapCost) -> list[Option]:
-    left = job.seconds_left if job.seconds_left is not None and job.seconds_left > 0 else SECONDS_LEFT
-    part = max(0.0, left - cost.pause_seconds) / left
-    options = offered.options[job.id]
-    return [replace(one, bandwidth=one.bandwidth * part) for one in options if one.share != held]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bench.forwarder_queues.__main__ import VARIANTS, result, simulated
+from bench.forwarder_queues.decisions import decide_ms, fixture
 from bench.forwarder_queues.printed_results import APPLICATIONS, PRINTED, QUEUE_2, Fill, live_curve
 
 
@@ -37,3 +38,12 @@ def test_results_are_the_same_in_every_run() -> None:
     assert found["queue_1"]["simulated"]["static"] == pytest.approx(PRINTED["queue_1"]["static"], rel=0.02)
     assert found["queue_1"]["jobs"]["HACC"]["printed"] == {"static": 1070.5, "mckp": 2135.0}
     assert "printed" not in found["queue_2"]["jobs"]["HACC"]
+
+
+def test_the_fixture_has_the_printed_ratio() -> None:
+    assert fixture() == pytest.approx({"static": 1478.0, "mckp": 6791.9, "ratio": 4.595}, rel=1e-4)
+
+
+def test_the_time_of_decisions_is_measured() -> None:
+    found = decide_ms(decisions=1)
+    assert 0 < found["median"] == found["largest"]
