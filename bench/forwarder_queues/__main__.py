@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the arbiter of I/O forwarders with results printed in Bez 2020, section 5.6, and measure its decisions.
 
-    .venv/bin/python -m bench.forwarder_queues [--orders 100]
+    .venv/bin/python -m bench.forwarder_queues [--orders 100] [--queues 25]
 
 The last line of output is a JSON object. `mckp_fixture` has the sums of bandwidths of the six jobs of table 5.3 under
 STATIC and MCKP, in MB/s, and their ratio. `decide_ms` has the median and the largest time in milliseconds of decisions
@@ -15,6 +15,10 @@ application's jobs under `static` and `mckp`, next to the printed mean if there 
 
 `filled` has the ratio under each assumption about the bandwidths that are not printed (`Fill`), and
 `intervals` if jobs start some seconds apart instead of all at once.
+
+`random_queues` has MCKP's results divided by those of other policies, on `--queues` random queues of the 20 patterns
+that the author published: the median and the smallest ratio of aggregate bandwidths, and the median ratio of the times
+until the last job ends.
 
 The order of the first queue is not printed. Its entry has the medians of `--orders` random orders, and `range` has the
 smallest and the largest ratio.
@@ -30,6 +34,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bench.forwarder_queues import random_queues
 from bench.forwarder_queues.decisions import decide_ms, fixture
 from bench.forwarder_queues.printed_results import (
     APPLICATIONS,
@@ -147,7 +152,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     summary = (__doc__ or "").splitlines()[0]
     parser = argparse.ArgumentParser(prog="python -m bench.forwarder_queues", description=summary)
     parser.add_argument("--orders", type=int, default=100, help="Number of random orders of the first queue.")
-    sys.stdout.write(json.dumps({**result(parser.parse_args(argv).orders), "decide_ms": decide_ms()}) + "\n")
+    parser.add_argument("--queues", type=int, default=25, help="Number of random queues of each kind.")
+    given = parser.parse_args(argv)
+    found = {**result(given.orders), "random_queues": random_queues.result(given.queues), "decide_ms": decide_ms()}
+    sys.stdout.write(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":

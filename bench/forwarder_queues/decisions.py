@@ -37,8 +37,8 @@ def fixture() -> dict[str, float]:
 def decide_ms(decisions: int = DECISIONS) -> dict[str, float]:
     """Return the median and the largest time in milliseconds of decisions for 1,000 running jobs and 512 forwarders.
 
-    Each job has five numbers of forwarders, all of which are options. Between two decisions, one job in a hundred ends,
-    and as many start. A decision includes the names of forwarders.
+    Each job has five numbers of forwarders, and each number is an option. Between two decisions, one job in a hundred
+    ends, and as many start. A decision includes the names of forwarders.
     """
     jobs = _made_up(JOBS + decisions * (JOBS // 100))
     names = [f"forwarder{number}" for number in range(FORWARDERS)]

@@ -8,6 +8,8 @@ import pytest
 from bench.forwarder_queues.__main__ import VARIANTS, result, simulated
 from bench.forwarder_queues.decisions import decide_ms, fixture
 from bench.forwarder_queues.printed_results import APPLICATIONS, PRINTED, QUEUE_2, Fill, live_curve
+from bench.forwarder_queues.published_patterns import MACHINES, PATTERNS
+from bench.forwarder_queues.random_queues import compared
 
 
 def test_printed_bandwidths_are_kept_and_gaps_are_filled_as_assumed() -> None:
@@ -47,3 +49,22 @@ def test_the_fixture_has_the_printed_ratio() -> None:
 def test_the_time_of_decisions_is_measured() -> None:
     found = decide_ms(decisions=1)
     assert 0 < found["median"] == found["largest"]
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_no_policy_except_oracle_is_better_than_mckp_on_random_queues(direct: bool) -> None:
+    for machine in MACHINES:
+        found = compared(machine, 3, direct=direct)
+        assert set(found) == {"one", "static", "size", "process", "oracle"} | ({"zero"} if direct else set())
+        assert all(ratios["least"] >= 1 for policy, ratios in found.items() if policy != "oracle"), machine
+        assert found["static"]["median"] >= 1.25
+
+
+def test_published_bandwidths_agree_with_the_choices_of_the_thesis() -> None:
+    """Section 5.1 names the best number on one machine, and the first that beats direct access on the other."""
+    best = {"A": 0, "L": 1, "M": 1, "J": 4, "O": 4, "B": 8, "G": 8, "H": 8, "R": 8}
+    first = dict.fromkeys("ABH", 0) | dict.fromkeys("CENQS", 2) | dict.fromkeys("DGIJKLMOPT", 4) | {"F": 8, "R": 8}
+    for pattern, one, two in zip(PATTERNS, *MACHINES.values(), strict=True):
+        assert max(one, key=lambda number: one[number]) == best.get(pattern.letter, 2)
+        beating = [number for number in (1, 2, 4, 8) if two[number] > two[0]]
+        assert min(beating, default=0) == first[pattern.letter]
