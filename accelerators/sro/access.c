@@ -9,22 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "files.h"
 #include "raw.h"
 #include "state.h"
 
 #define LOAD(what) atomic_load_explicit(&(what), memory_order_relaxed)
 #define STORE(what, value) atomic_store_explicit(&(what), (value), memory_order_relaxed)
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static bool is_current(const struct file *file, uint32_t watched)
 {
@@ -60,7 +53,7 @@ void access_begin(struct access *access, int fd, int64_t offset)
     }
     // An access that begins where the previous one ended is not timed, because the kernel's read-ahead covers it.
     if (access->offset != LOAD(descriptor->end) && is_timed(access, state_file(state, watched))) {
-        access->begun_ns = now_ns();
+        access->begun_ns = clock_now_ns();
     }
 }
 
@@ -90,7 +83,7 @@ void access_begin_fseek(struct access *access, const FILE *stream)
 {
     access_begin(access, stream->_fileno, 0);
     access->offset = -1;
-    access->begun_ns = access->descriptor ? now_ns() : 0;
+    access->begun_ns = access->descriptor ? clock_now_ns() : 0;
 }
 
 void access_end_fseek(struct access *access, const FILE *stream, int64_t before)
@@ -127,7 +120,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     const int64_t wanted = settings->zone_bytes > piece ? settings->zone_bytes : piece;
     int64_t end = wanted < status.st_size - begin ? begin + wanted : status.st_size;
     const int64_t least = piece < end - begin ? piece : end - begin;
-    const int64_t granted = ledger_plan(&state->ledger, end - begin, least, now_ns());
+    const int64_t granted = ledger_plan(&state->ledger, end - begin, least, clock_now_ns());
     if (!granted) {
         file->counters.held_back++;
         return;
@@ -268,7 +261,7 @@ void access_end(struct access *access, int64_t bytes)
     }
     struct state *state = state_get();
     struct file *file = state_file(state, access->watched);
-    const int64_t elapsed = access->begun_ns ? now_ns() - access->begun_ns : 0;
+    const int64_t elapsed = access->begun_ns ? clock_now_ns() - access->begun_ns : 0;
     const bool slow = elapsed > SLOW_NS + bytes;
     if (access->dozing) {
         end_dozing(access, file, slow);

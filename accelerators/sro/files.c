@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "descriptors.h"
 #include "raw.h"
 
 // Types of file systems that are not watched, because they have no data to load, or because reads have side effects.
@@ -128,7 +129,8 @@ uint32_t files_look_up(struct state *state, int fd)
     return watched;
 }
 
-void files_forget(int first, int last)
+// Returns when none of the library's threads uses the descriptors, or after CLOSE_WAIT_NS.
+void descriptors_forget(int first, int last)
 {
     struct state *state = state_get();
     bool any = false;

@@ -8,15 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "raw.h"
 #include "state.h"
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 // Return false in a child of vfork. Such a child runs in its parent's memory and must not start threads there, because
 // the threads would belong to the child.
@@ -136,8 +130,8 @@ void pool_release(struct state *state, int first, int last)
             if (calling < (uint32_t)first + 1 || calling > (uint32_t)last + 1) {
                 break;
             }
-            until = until ? until : now_ns() + CLOSE_WAIT_NS;
-            if (now_ns() > until) { // the disk hangs, and close() must not wait for it
+            until = until ? until : clock_now_ns() + CLOSE_WAIT_NS;
+            if (clock_now_ns() > until) { // the disk hangs, and close() must not wait for it
                 return;
             }
             rest();
@@ -152,10 +146,10 @@ static void await_end(struct worker *worker, int64_t until)
 {
     const long self = raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     const long id = atomic_load(&worker->id);
-    while (atomic_load(&worker->alive) && now_ns() < until) {
+    while (atomic_load(&worker->alive) && clock_now_ns() < until) {
         rest();
     }
-    while (id && raw_call(SYS_tgkill, self, id, 0, 0, 0, 0) == 0 && now_ns() < until) {
+    while (id && raw_call(SYS_tgkill, self, id, 0, 0, 0, 0) == 0 && clock_now_ns() < until) {
         rest();
     }
     if (id) {
@@ -166,7 +160,7 @@ static void await_end(struct worker *worker, int64_t until)
 void pool_stop(struct state *state)
 {
     struct pool *pool = &state->pool;
-    const int64_t until = now_ns() + CLOSE_WAIT_NS;
+    const int64_t until = clock_now_ns() + CLOSE_WAIT_NS;
     atomic_store(&pool->stopped, 1);
     atomic_fetch_add(&pool->asked, 1);
     raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, THREADS_MAX, 0, 0, 0);

@@ -18,43 +18,18 @@ static const struct variable {
     {"SRO_SEQUENCE_LENGTH", "", 100, SEQUENCE_MAX, offsetof(struct settings, sequence)},
 };
 
-// Return the number that a text of digits represents; -1 if the text is invalid, or if the number is not from 1 to
-// `most`.
-static int64_t read_number(const char *text, int64_t most)
-{
-    int64_t number = 0;
-    if (!*text || text[strspn(text, "0123456789")] != '\0') {
-        return -1;
-    }
-    for (; *text; text++) {
-        number = number * 10 + (*text - '0');
-        if (number > most) {
-            return -1;
-        }
-    }
-    return number ? number : -1;
-}
+#define LIBRARY "libreprise_sro"
 
-static void complain_about(settings_complain *complain, const char *name, const char *value, const char *otherwise)
-{
-    char line[512];
-    snprintf(line, sizeof line, "libreprise_sro: %s=\"%.100s\" is ignored: %s", name, value, otherwise);
-    for (char *c = line; *c; c++) {
-        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; // so that the message is one line
-    }
-    complain(line);
-}
-
-static void read_variable(struct settings *settings, const struct variable *variable, settings_lookup *lookup,
-                          settings_complain *complain)
+static void read_variable(struct settings *settings, const struct variable *variable, variables_lookup *lookup,
+                          variables_complain *complain)
 {
     const char *value = lookup(variable->name);
-    int64_t number = value && *value ? read_number(value, variable->most) : variable->otherwise;
+    int64_t number = value && *value ? variables_number(value, 1, variable->most) : variable->otherwise;
     if (number < 0) {
         char otherwise[200];
         snprintf(otherwise, sizeof otherwise, "use a number%s from 1 to %lld; the default %lld applies", variable->unit,
                  (long long)variable->most, (long long)variable->otherwise);
-        complain_about(complain, variable->name, value, otherwise);
+        variables_complain_about(complain, LIBRARY, variable->name, value, otherwise);
         number = variable->otherwise;
     }
     memcpy((char *)settings + variable->offset, &number, sizeof number);
@@ -65,7 +40,7 @@ static void be_silent(const char *line)
     (void)line;
 }
 
-void settings_read(struct settings *settings, settings_lookup *lookup, settings_complain *complain)
+void settings_read(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
 {
     const char *report = lookup("SRO_REPORT");
     const char *disabled = lookup("SRO_DISABLE");
@@ -75,7 +50,8 @@ void settings_read(struct settings *settings, settings_lookup *lookup, settings_
     } else if (strlen(report) < sizeof settings->report) {
         memcpy(settings->report, report, strlen(report) + 1);
     } else {
-        complain_about(complain, "SRO_REPORT", report, "use a path of at most 4095 bytes; no report is written");
+        variables_complain_about(complain, LIBRARY, "SRO_REPORT", report,
+                                 "use a path of at most 4095 bytes; no report is written");
     }
     settings->disabled = disabled && *disabled && strcmp(disabled, "0") != 0;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "limits.h"
+#include "variables.h"
 
 struct settings {
     bool disabled; // SRO_DISABLE is set to anything but 0
@@ -19,12 +20,7 @@ struct settings {
     char report[PATH_BYTES]; // "" if no report is requested
 };
 
-// A function that reports an invalid setting. Its argument is a message of one line, without a newline.
-typedef void settings_complain(const char *line);
-
-typedef const char *settings_lookup(const char *name);
-
 // Read all variables. The default replaces an invalid value; if SRO_REPORT is set, a message names the variable.
-void settings_read(struct settings *settings, settings_lookup *lookup, settings_complain *complain);
+void settings_read(struct settings *settings, variables_lookup *lookup, variables_complain *complain);
 
 #endif

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+
+#include "stderr_line.h"
 
 struct state *_Atomic state_pointer;
 _Atomic bool state_off;
@@ -17,18 +17,6 @@ static struct settings settings;
 // musl lacks this function, so its presence shows that the libc is glibc. With another libc, this library is off,
 // because it reads the internals of glibc's streams.
 #pragma weak gnu_get_libc_version
-
-static void complain(const char *line)
-{
-    char text[600];
-    size_t length = strlen(line);
-    length = length < sizeof text - 1 ? length : sizeof text - 1;
-    memcpy(text, line, length);
-    text[length++] = '\n';
-    if (write(STDERR_FILENO, text, length) < 0) {
-        return; // standard error cannot be written, so the message is lost
-    }
-}
 
 static struct state *map(void)
 {
@@ -48,7 +36,7 @@ struct state *state_begin(void)
 {
     if (!atomic_exchange(&state_off, true)) { // the library is off until the settings are read
         const int kept = errno;
-        settings_read(&settings, (settings_lookup *)getenv, complain);
+        settings_read(&settings, (variables_lookup *)getenv, stderr_line);
         atomic_store(&state_pointer, settings.disabled || !gnu_get_libc_version ? NULL : map());
         errno = kept;
     }

@@ -6,16 +6,8 @@
 #include <unistd.h>
 
 #include "access.h"
+#include "libc_names.h"
 #include "next.h"
-
-// Functions that fortified programs call, and internal names that libc exports; libc's headers do not declare them.
-ssize_t __read(int fd, void *to, size_t bytes);
-ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room);
-ssize_t __pread64(int fd, void *to, size_t bytes, off64_t offset);
-ssize_t __pread_chk(int fd, void *to, size_t bytes, off_t offset, size_t room);
-ssize_t __pread64_chk(int fd, void *to, size_t bytes, off64_t offset, size_t room);
-
-_Static_assert(sizeof(off_t) == sizeof(off64_t), "pread and pread64 are the same on this system");
 
 // A wrapper is split into two functions, so that a read that is not processed costs only a jump.
 #define READ(name, parameters, arguments, position)                                                                    \

@@ -5,12 +5,10 @@
 #include <stdio.h>
 
 #include "access.h"
+#include "libc_names.h"
 #include "next.h"
 
 #undef fread_unlocked // libc's header also defines a macro when the compiler optimizes
-
-size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
-size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
 
 #define FREAD(call)                                                                                                    \
     if (__builtin_expect(!access_is_due_fread(stream, size, count), 1)) {                                              \

@@ -44,7 +44,7 @@ def programs() -> Path:
 def build_all(directory: Path) -> None:
     subprocess.run(["make", "-s", "-C", str(SRO), f"BUILD={directory}"], check=True, capture_output=True)
     pure = [HERE / "pure.c", *(SRO / f"{name}.c" for name in ("pieces", "settings", "window"))]
-    build(directory / "pure.so", *pure, flags=("-shared", "-fPIC", f"-I{SRO}"))
+    build(directory / "pure.so", *pure, flags=("-shared", "-fPIC", f"-I{SRO}", f"-I{SRO.parent}"))
     build(directory / "subject", HERE / "subject.c")
     build(directory / "player", HERE / "player.c")
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for the library's threads, which libc does not know about and which have neither errno nor other
-// thread-local variables. Other code uses these calls in place of functions that an older libc lacks (../preloaded.mk).
-#ifndef SRO_RAW_H
-#define SRO_RAW_H
+// System calls for code of preloaded libraries that must leave errno and other thread-local variables alone, must not
+// be a cancellation point, or runs in threads that libc does not know about. Other code uses these calls in place of
+// functions that an older libc lacks (preloaded.mk).
+#ifndef RAW_H
+#define RAW_H
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,7 +32,7 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
     __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 #else
-#error "libreprise_sro: no system calls for this processor: add them here"
+#error "no system calls for this processor: add them here"
 #endif
 }
 
