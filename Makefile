@@ -27,10 +27,10 @@ PYTHON := $(VENV)/bin/python
 PYTEST := $(PYTHON) -m pytest -q
 # Keep bytecode, whatever the environment sets, so that the processes of a test run compile each source file only once.
 unexport PYTHONDONTWRITEBYTECODE
-LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
+LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/forward tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py tools/slurm_options.py
-C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
-  tuner/programs/replay tuner/programs/witness
+C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro accelerators/forward/client \
+  demo bench/apps bench/fakeapp bench/mpiio tuner/programs/replay tuner/programs/witness
 
 .PHONY: help
 help: ## list the targets
@@ -119,6 +119,7 @@ install-fallbacks: ## install the replacements of the plugin, for TaskProlog and
 install-accelerators: ## install the accelerators (activates nothing)
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro install LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 install LIBDIR=$(PRELOADDIR)
+	@$(MAKE) --no-print-directory --silent -C accelerators/forward/client install LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/allocators install LIBDIR=$(PRELOADDIR)
 
 .PHONY: install-tools
@@ -212,6 +213,7 @@ uninstall: ## remove installed files (configuration and data stay)
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/skeleton uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall LIBDIR=$(PRELOADDIR)
+	@$(MAKE) --no-print-directory --silent -C accelerators/forward/client uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/allocators uninstall LIBDIR=$(PRELOADDIR)
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise $(DESTDIR)$(DOCDIR)
 	@rm -f $(DESTDIR)$(PREFIX)/share/man/man[158]/reprise* $(DESTDIR)$(PREFIX)/share/man/man8/spank_reprise.8 \

@@ -14,6 +14,7 @@ from tests.places import ROOT
 NEWEST = (2, 17)
 """The newest permitted glibc, 2.17 of 2012, is the first for aarch64, and the glibc of CentOS 7."""
 LIBRARIES = {
+    "accelerators/forward/client": "build/libreprise_forward.so",
     "accelerators/hdf5": "build/libreprise_hdf5.so",
     "accelerators/sro": "build/libreprise_sro.so",
     "tuner/programs/witness": "reprise-witness.so",
@@ -74,7 +75,7 @@ def test_a_version_up_to_the_limit_is_accepted(version: str) -> None:
 
 def test_every_preloaded_library_is_built_with_the_common_rules() -> None:
     links = "allocators"  # a directory that only links to the distribution's libraries
-    accelerators = {path.parent for path in ROOT.glob("accelerators/*/Makefile") if path.parent.name != links}
+    accelerators = {path.parent for path in ROOT.glob("accelerators/**/Makefile") if path.parent.name != links}
     assert accelerators < {ROOT / directory for directory in LIBRARIES}
     for directory in LIBRARIES:
         assert "/preloaded.mk\n" in (ROOT / directory / "Makefile").read_text()

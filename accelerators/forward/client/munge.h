@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials of munge, which tell a forwarder who the user is. The library is not linked with libmunge: it loads
+// libmunge if that is installed.
+#ifndef FORWARD_MUNGE_H
+#define FORWARD_MUNGE_H
+
+#include <stddef.h>
+
+#define MUNGE_BYTES 1024 // longest credential; one without data takes some 130 bytes
+
+// Load libmunge. Called when this library is loaded.
+void munge_prepare(void);
+
+// Write a new credential, without a 0 at its end. Returns its length; 0 if munge cannot make one. Calls malloc, so a
+// signal handler must not call this function (see munge_is_safe). Preserves errno.
+size_t munge_credential(char to[MUNGE_BYTES]);
+
+#endif

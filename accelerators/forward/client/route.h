@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the forwarder of this process in the map, and a connection to it.
+#ifndef FORWARD_ROUTE_H
+#define FORWARD_ROUTE_H
+
+#include "link.h"
+
+// Return a link to the forwarder that the map gives to this node, held by this thread; NULL if there is none, if the
+// forwarder failed a short time ago or if all links are busy. Looks at the map if it was not looked at for a while.
+// `in_handler` says that the thread may be in a signal handler.
+struct link *route_take(struct state *state, bool in_handler);
+
+// The same for a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure.
+struct link *route_take_to(struct state *state, const char *address, bool in_handler, enum link_result *result);
+
+// Let go of a link after its use. LINK_OK says that it moved data. Unless `result` is LINK_OK or LINK_REFUSED, the
+// connection is ended and its forwarder is avoided for a while.
+void route_let_go(struct state *state, struct link *link, enum link_result result);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include "munge.h"
+#include "raw.h"
+
+#define TAG 1
+
+static enum link_result receive(struct link *link, size_t bytes, int64_t deadline_ns)
+{
+    struct iovec to = {link->buffer, bytes};
+    return link_receive(link, &to, 1, deadline_ns);
+}
+
+static enum link_result read_reply(struct link *link, uint16_t tag, enum message_type type, struct message *reply,
+                                   int64_t deadline_ns)
+{
+    enum link_result result = receive(link, MESSAGE_HEADER, deadline_ns);
+    if (result != LINK_OK) {
+        return result;
+    }
+    *reply = message_of(link->buffer, MESSAGE_HEADER);
+    const size_t size = message_get(reply, 4);
+    const uint64_t got = message_get(reply, 1), tagged = message_get(reply, 2);
+    if (size < MESSAGE_HEADER || size - MESSAGE_HEADER > BUFFER_BYTES || tagged != tag ||
+        (got != type && got != MESSAGE_RLERROR)) {
+        return LINK_ENDED;
+    }
+    result = receive(link, size - MESSAGE_HEADER, deadline_ns);
+    *reply = message_of(link->buffer, size - MESSAGE_HEADER);
+    return result == LINK_OK && got == MESSAGE_RLERROR ? LINK_REFUSED : result;
+}
+
+enum link_result session_ask(struct link *link, struct message *message, enum message_type type, struct message *reply,
+                             int64_t deadline_ns)
+{
+    const size_t size = message_end(message, 0);
+    const uint16_t tag = type == MESSAGE_RVERSION ? MESSAGE_NO_TAG : TAG;
+    struct iovec from = {link->buffer, size};
+    if (!size) {
+        return LINK_REFUSED; // the message is too long
+    }
+    link->in_order = false;
+    enum link_result result = link_send(link, &from, 1, deadline_ns);
+    if (result == LINK_OK) {
+        result = read_reply(link, tag, type, reply, deadline_ns);
+    }
+    link->in_order = result == LINK_OK || result == LINK_REFUSED;
+    return result;
+}
+
+void session_begin(struct link *link, struct message *message, enum message_type type)
+{
+    message_begin(message, link->buffer, BUFFER_BYTES, type, type == MESSAGE_TVERSION ? MESSAGE_NO_TAG : TAG);
+}
+
+enum link_result session_start(struct link *link, int64_t deadline_ns)
+{
+    struct message message, reply;
+    enum link_result result = link_open(link, deadline_ns);
+    if (result != LINK_OK) {
+        return result;
+    }
+    session_begin(link, &message, MESSAGE_TVERSION);
+    message_put(&message, MESSAGE_BYTES, 4);
+    message_put_string(&message, MESSAGE_VERSION, sizeof MESSAGE_VERSION - 1);
+    result = session_ask(link, &message, MESSAGE_RVERSION, &reply, deadline_ns);
+    if (result != LINK_OK) {
+        return result == LINK_REFUSED ? LINK_ENDED : result;
+    }
+    const uint64_t bytes = message_get(&reply, 4);
+    if (!message_get_is(&reply, MESSAGE_VERSION) || bytes < MESSAGE_BYTES_MIN || bytes > MESSAGE_BYTES) {
+        return LINK_ENDED;
+    }
+    link->message_bytes = (uint32_t)bytes;
+    link->last_fid = session_root(PREFIXES_MAX);
+    return LINK_OK;
+}
+
+uint32_t session_new_fid(struct link *link)
+{
+    link->last_fid = link->last_fid < MESSAGE_NO_FID - 1 ? link->last_fid + 1 : session_root(PREFIXES_MAX) + 1;
+    return link->last_fid;
+}
+
+static void put_user(struct message *message, const struct prefix *prefix)
+{
+    message_put_string(message, "", 0);
+    message_put_string(message, prefix->path, prefix->length);
+    message_put(message, (uint64_t)raw_call(SYS_geteuid, 0, 0, 0, 0, 0, 0), 4);
+}
+
+// Write a munge credential to an authentication fid.
+static enum link_result write_credential(struct link *link, uint32_t fid, int64_t deadline_ns)
+{
+    struct message message, reply;
+    char credential[MUNGE_BYTES];
+    const size_t length = munge_credential(credential);
+    if (!length) {
+        return LINK_REFUSED;
+    }
+    session_begin(link, &message, MESSAGE_TWRITE);
+    message_put(&message, fid, 4);
+    message_put(&message, 0, 8);
+    message_put(&message, length, 4);
+    for (size_t i = 0; i < length; i++) {
+        message_put(&message, (unsigned char)credential[i], 1);
+    }
+    const enum link_result result = session_ask(link, &message, MESSAGE_RWRITE, &reply, deadline_ns);
+    return result == LINK_OK && message_get(&reply, 4) != length ? LINK_REFUSED : result;
+}
+
+// Obtain an authentication fid that proves who the user is. `*fid` is MESSAGE_NO_FID if the forwarder requires none.
+static enum link_result authenticate(struct link *link, const struct prefix *prefix, uint32_t *fid, int64_t deadline_ns)
+{
+    struct message message, reply;
+    const uint32_t wanted = session_new_fid(link);
+    *fid = MESSAGE_NO_FID;
+    session_begin(link, &message, MESSAGE_TAUTH);
+    message_put(&message, wanted, 4);
+    put_user(&message, prefix);
+    const enum link_result result = session_ask(link, &message, MESSAGE_RAUTH, &reply, deadline_ns);
+    if (result != LINK_OK) {
+        return result == LINK_REFUSED ? LINK_OK : result;
+    }
+    *fid = wanted;
+    return write_credential(link, wanted, deadline_ns);
+}
+
+enum link_result session_attach(struct link *link, int prefix, ino_t root, int64_t deadline_ns)
+{
+    const struct settings *settings = state_settings();
+    const struct prefix *directory = &settings->prefixes[prefix];
+    struct message message, reply;
+    uint32_t afid = MESSAGE_NO_FID;
+    enum link_result result = LINK_OK;
+    if (link->attached[prefix]) {
+        return LINK_OK;
+    }
+    if (settings->munge && link->in_handler) {
+        return LINK_REFUSED;
+    }
+    if (settings->munge) {
+        result = authenticate(link, directory, &afid, deadline_ns);
+    }
+    if (result != LINK_OK) {
+        return result == LINK_REFUSED ? LINK_ENDED : result;
+    }
+    session_begin(link, &message, MESSAGE_TATTACH);
+    message_put(&message, session_root(prefix), 4);
+    message_put(&message, afid, 4);
+    put_user(&message, directory);
+    result = session_ask(link, &message, MESSAGE_RATTACH, &reply, deadline_ns);
+    if (result != LINK_OK) {
+        return result == LINK_REFUSED ? LINK_ENDED : result;
+    }
+    if (message_get_qid(&reply) != root || reply.bad) {
+        return LINK_ENDED;
+    }
+    link->attached[prefix] = true;
+    return LINK_OK;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sync.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <time.h>
+
+#include "clock.h"
+#include "debts.h"
+#include "descriptors.h"
+#include "remote.h"
+#include "route.h"
+#include "signals.h"
+
+// Take a link, for which the thread waits while another thread moves data through it. Returns false if that takes too
+// long.
+static bool wait_for(struct link *link, int64_t deadline_ns)
+{
+    const struct timespec short_time = {.tv_nsec = 50000};
+    while (!state_try(&link->busy)) {
+        if (clock_now_ns() > deadline_ns) {
+            return false;
+        }
+        raw_call(SYS_nanosleep, (long)&short_time, 0, 0, 0, 0, 0);
+    }
+    return true;
+}
+
+// Call `work` for each link with an open file that is the one of `status`, or with any open file if `status` is NULL.
+static void for_each(struct state *state, const struct stat *status,
+                     enum link_result (*work)(struct state *state, struct link *link, struct remote_file *file,
+                                              void *argument),
+                     void *argument, int64_t deadline_ns)
+{
+    for (int i = 0; i < LINKS_MAX; i++) {
+        struct link *link = &state->links[i];
+        enum link_result result = LINK_REFUSED;
+        if (!link->address[0] || !wait_for(link, deadline_ns)) {
+            continue;
+        }
+        for (int j = 0; j < REMOTE_FILES_MAX && result != LINK_ENDED && result != LINK_LOST; j++) {
+            struct remote_file *file = &link->files[j];
+            if (file->fid && (!status || (file->ino == status->st_ino && file->dev == status->st_dev))) {
+                result = link_is_whole(link) && link->in_order ? work(state, link, file, argument) : LINK_ENDED;
+            }
+        }
+        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+    }
+}
+
+static enum link_result close_one(struct state *state, struct link *link, struct remote_file *file, void *argument)
+{
+    (void)argument;
+    return remote_close(state, link, file, clock_now_ns() + CLOSE_WAIT_NS);
+}
+
+struct order {
+    bool only_data;
+    int error; // of a forwarder's fsync
+};
+
+static enum link_result sync_one(struct state *state, struct link *link, struct remote_file *file, void *argument)
+{
+    struct order *order = argument;
+    (void)state;
+    if (!file->dirty) {
+        return LINK_REFUSED;
+    }
+    const enum link_result result = remote_sync(link, file, order->only_data, clock_now_ns() + FSYNC_WAIT_NS);
+    if (result == LINK_REFUSED) { // as the kernel does, report the loss once
+        file->dirty = false;
+        order->error = EIO;
+    }
+    return result;
+}
+
+// Make the forwarder that wrote a file write it to its disk, although the file is no longer open there. Returns an
+// error number if the forwarder's node cannot be reached, because then it may have lost the data. If only the forwarder
+// has ended, its node still has the data and writes them to disk by itself.
+static int pay(struct state *state, int fd, const struct debt *debt, bool only_data, bool in_handler)
+{
+    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
+    struct target target;
+    struct remote_file *file = NULL;
+    enum link_result result = LINK_OK;
+    if (raw_fstat(fd, &target.status) || !target.status.st_nlink) {
+        return 0;
+    }
+    struct link *link = route_take_to(state, debt->address, in_handler, &result);
+    if (link) {
+        file = remote_find(link, &target.status, true);
+        result = file ? LINK_OK
+                      : remote_open(state, link, fd, &target, true, &file, clock_now_ns() + state_settings()->read_ns);
+        result = result == LINK_OK ? remote_sync(link, file, only_data, deadline) : result;
+        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+    }
+    return result == LINK_LOST || (result != LINK_OK && debt->lost) ? EIO : 0;
+}
+
+int sync_file(int fd, bool only_data)
+{
+    struct state *state = state_get();
+    struct stat status;
+    struct debt debt;
+    struct order order = {.only_data = only_data};
+    if (!state || !atomic_load(&state->counters.write_calls) || raw_fstat(fd, &status)) {
+        return 0;
+    }
+    const uint64_t before = signals_block();
+    for_each(state, &status, sync_one, &order, clock_now_ns() + FSYNC_WAIT_NS);
+    while (debts_take(&state->debts, &status, &debt)) {
+        const int error = pay(state, fd, &debt, only_data, before & ~state_usual_signals);
+        order.error = error ? error : order.error;
+    }
+    signals_restore(before);
+    return order.error;
+}
+
+void sync_all(void)
+{
+    struct state *state = state_get();
+    struct order order = {.only_data = false};
+    if (state && atomic_load(&state->counters.write_calls)) {
+        const uint64_t before = signals_block();
+        for_each(state, NULL, sync_one, &order, clock_now_ns() + FSYNC_WAIT_NS);
+        signals_restore(before);
+    }
+}
+
+static void close_file(struct state *state, int fd)
+{
+    struct stat status;
+    if (raw_fstat(fd, &status) == 0) {
+        const uint64_t before = signals_block();
+        for_each(state, &status, close_one, NULL, clock_now_ns() + CLOSE_WAIT_NS);
+        signals_restore(before);
+    }
+}
+
+void descriptors_forget(int first, int last)
+{
+    struct state *state = state_pointer;
+    if (!state || last < 0) {
+        return;
+    }
+    first = first < 0 ? 0 : first;
+    for (int fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++) {
+        if (atomic_load_explicit(&state->marked[fd], memory_order_relaxed) && state_get()) {
+            atomic_store(&state->marked[fd], 0);
+            close_file(state, fd);
+        }
+    }
+    if (link_has(state, first, last) && state_get()) {
+        link_give_up(state, first, last);
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closes files on forwarders when the program closes them, and makes forwarders write files to their disks when the
+// program asks for it.
+#ifndef FORWARD_SYNC_H
+#define FORWARD_SYNC_H
+
+#include <stdbool.h>
+
+// Make the forwarders that have written a file since its last fsync write it to their disks. Returns 0, or an error
+// number if data may have been lost with a forwarder's node. Preserves errno.
+int sync_file(int fd, bool only_data);
+
+// The same for all files that are open on a forwarder. Errors are ignored.
+void sync_all(void);
+
+#endif

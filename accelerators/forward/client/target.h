@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides which calls can be forwarded, from what the kernel says about the descriptor at the time of the call. So no
+// call depends on what the descriptor's number meant before.
+#ifndef FORWARD_TARGET_H
+#define FORWARD_TARGET_H
+
+#include <sys/stat.h>
+
+#include "state.h"
+
+#define OFFSET_CURRENT (-1LL) // means the descriptor's current position
+
+// A call of the program.
+struct request {
+    int fd;
+    const struct iovec *vectors;
+    int count;
+    size_t bytes;
+    int64_t offset;
+    bool writing;
+};
+
+struct target {
+    struct stat status; // of the descriptor
+    bool readable;      // the descriptor may be read
+};
+
+// Look at the descriptor of a request. Returns false if the request cannot be forwarded.
+bool target_look(struct state *state, const struct request *request, struct target *target);
+
+// Return the prefix of the file's path, which is written to `path`; -1 if the file is not below a prefix, or is on a
+// file system that is not coherent among nodes. `root` is the inode of the prefix.
+int target_path(struct state *state, int fd, const struct target *target, char path[PATH_BYTES], ino_t *root);
+
+// Do not forward calls on this file until a time of clock_now_ns.
+void target_shun(struct state *state, const struct stat *status, int64_t until_ns);
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of libc that this library wraps. Not among them is mmap, whose wrapper would hide munmap and mmap
+// within libc from the memory hooks of MPI libraries.
+#ifndef FORWARD_WRAPPED_H
+#define FORWARD_WRAPPED_H
+
+#define FUNCTIONS(with)                                                                                                \
+    with(read) with(__read) with(__read_chk) with(pread) with(pread64) with(__pread64) with(__pread_chk)               \
+        with(__pread64_chk) with(readv) with(preadv) with(preadv64) with(preadv2) with(preadv64v2) with(write)         \
+            with(__write) with(writev) with(pwrite) with(pwrite64) with(__pwrite64) with(pwritev) with(pwritev64)      \
+                with(pwritev2) with(pwritev64v2) with(fread) with(fread_unlocked) with(__fread_chk)                    \
+                    with(__fread_unlocked_chk) with(fwrite) with(fwrite_unlocked) with(fsync) with(fdatasync)          \
+                        with(sync) with(syncfs) with(close) with(__close) with(dup2) with(__dup2) with(dup3)           \
+                            with(close_range) with(closefrom) with(fclose) with(freopen) with(freopen64)
+
+#endif
