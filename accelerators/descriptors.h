@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a preloaded library does before descriptors are closed or reused; wrap_closing.c calls it.
+// The function that wrap_closing.c calls before descriptors are closed or reused.
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 

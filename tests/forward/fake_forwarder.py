@@ -80,15 +80,15 @@ class Session:
     def answer(self, kind: int, fields: bytes) -> bytes:
         """Return the fields of the right reply; raise OSError if it is an error."""
         fid = struct.unpack_from("<I", fields)[0]
-        answers = {
+        answers: dict[int, Callable[[], bytes]] = {
             TVERSION: lambda: struct.pack("<I", min(fid, self.server.message_bytes)) + fields[4:],
             TATTACH: lambda: self.qid(self.paths.setdefault(fid, self.server.directory)),
             TWALK: lambda: self.walk(fid, fields),
             TGETATTR: lambda: self.attributes(self.paths[fid]),
             TLOPEN: lambda: self.open(fid, struct.unpack_from("<I", fields, 4)[0]),
             TREAD: lambda: self.read(*struct.unpack_from("<IQI", fields)),
-            TWRITE: lambda: self.write(*struct.unpack_from("<IQ", fields), fields[16:]),
-            TFSYNC: lambda: os.fsync(self.files[fid]) or b"",
+            TWRITE: lambda: self.write(fid, struct.unpack_from("<Q", fields, 4)[0], fields[16:]),
+            TFSYNC: lambda: self.sync(fid),
             TCLUNK: lambda: self.close(fid),
         }
         if kind not in answers:
@@ -108,6 +108,10 @@ class Session:
 
     def write(self, fid: int, offset: int, data: bytes) -> bytes:
         return struct.pack("<I", os.pwrite(self.files[fid], data, offset))
+
+    def sync(self, fid: int) -> bytes:
+        os.fsync(self.files[fid])
+        return b""
 
     def close(self, fid: int) -> bytes:
         self.paths.pop(fid)

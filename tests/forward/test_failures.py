@@ -53,7 +53,7 @@ def test_a_forwarder_without_faults_moves_every_byte(site: Site) -> None:
 
 NONSENSE = {
     "a reply of another type": lambda tag: message(nine.TCLUNK + 1, tag, b""),
-    "a reply with another tag": lambda tag: message(nine.TWRITE + 1, tag + 100, bytes(4)),
+    "a reply with another tag": lambda tag: message(nine.TWRITE + 1, tag ^ 256, bytes(4)),
     "a reply of no bytes": lambda _: bytes(11),
     "a size that is too large": lambda _: b"\xff" * 11,
     "more bytes than asked for": lambda tag: message(nine.TWRITE + 1, tag, b"\xff\xff\xff\x7f"),
@@ -255,7 +255,7 @@ def test_an_fsync_after_the_forwarders_death_is_done_by_its_successor(site: Site
 
 
 def test_a_stopped_forwarder_is_waited_for_by_writes(site: Site, diod: Diod) -> None:
-    """What the forwarder got before it stopped is not overwritten by what the program writes after."""
+    """A forwarder that continues overwrites nothing that the program wrote in the meantime."""
     running = site.start(site.programs / "mover", site.files / "file", 0, 4, env=SMALL)
     for _ in range(3):
         diod.send(signal.SIGSTOP)

@@ -23,7 +23,7 @@ static int64_t position_of(int fd)
 }
 
 // Return how many bytes a request at `start` moves, if it is to be forwarded, otherwise 0. A read ends where the file
-// ends. A write must not exceed the limit of a file's size, of which the forwarder does not know.
+// ends. A write must not exceed the process's limit of a file's size, which the forwarder does not know.
 static size_t length_at(const struct request *request, const struct target *target, int64_t start)
 {
     const int64_t bytes = request->bytes < CALL_BYTES ? (int64_t)request->bytes : CALL_BYTES;
@@ -140,6 +140,13 @@ static int64_t forward(struct state *state, const struct request *request, const
     }
     route_let_go(state, link, result);
     return returned;
+}
+
+bool forward_may(const struct request *request)
+{
+    struct target target;
+    struct state *state = state_get();
+    return state && target_look(state, request, &target);
 }
 
 ssize_t forward_request(const struct request *request)

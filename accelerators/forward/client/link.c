@@ -174,6 +174,7 @@ void link_close(struct link *link)
     }
     forget(descriptor);
     if (is_socket(descriptor, link->socket)) {
+        raw_call(SYS_shutdown, descriptor, SHUT_RDWR, 0, 0, 0, 0); // a forked child may have a copy
         raw_call(SYS_close, descriptor, 0, 0, 0, 0, 0);
     }
 }
@@ -262,4 +263,20 @@ enum link_result link_send(struct link *link, struct iovec *vectors, int count, 
 enum link_result link_receive(struct link *link, struct iovec *vectors, int count, int64_t deadline_ns)
 {
     return move(link, vectors, count, deadline_ns, false);
+}
+
+void link_settle(struct link *link, int64_t deadline_ns)
+{
+    const int descriptor = atomic_load(&link->descriptor) - 1;
+    uint8_t ignored[512];
+    if (descriptor < 0 || !link_is_whole(link)) {
+        return;
+    }
+    raw_call(SYS_shutdown, descriptor, SHUT_WR, 0, 0, 0, 0);
+    for (;;) {
+        const long got = raw_call(SYS_recvfrom, descriptor, (long)ignored, sizeof ignored, MSG_DONTWAIT, 0, 0);
+        if (got == -EAGAIN ? await(descriptor, POLLIN, deadline_ns) != LINK_OK : got <= 0 && got != -EINTR) {
+            return;
+        }
+    }
 }

@@ -11,7 +11,7 @@
 
 #include "state.h"
 
-// What came of waiting for a forwarder.
+// Result of an exchange with a forwarder.
 enum link_result {
     LINK_OK,
     LINK_REFUSED, // the forwarder answered that it cannot; the connection is still good
@@ -32,6 +32,10 @@ bool link_is_whole(const struct link *link);
 enum link_result link_send(struct link *link, struct iovec *vectors, int count, int64_t deadline_ns);
 enum link_result link_receive(struct link *link, struct iovec *vectors, int count, int64_t deadline_ns);
 
+// Close this end of the connection for sending, and wait until it has closed its end of the connection, because it has
+// done what it was asked to do or has ended.
+void link_settle(struct link *link, int64_t deadline_ns);
+
 // Return whether a connection has a descriptor from `first` to `last`. May be called by any thread.
 bool link_has(struct state *state, int first, int last);
 
@@ -39,7 +43,7 @@ bool link_has(struct state *state, int first, int last);
 // about to close it. May be called by any thread.
 void link_give_up(struct state *state, int first, int last);
 
-// Close the connections of the parent, of which a forked child has copies.
+// Close a forked child's copies of its parent's connections.
 void link_forget_inherited(void);
 
 #endif

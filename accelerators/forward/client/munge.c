@@ -18,13 +18,14 @@
 static int (*encode)(char **credential, void *context, const void *data, int bytes);
 static int (*set_cancelable)(int state, int *before); // NULL if the program has no threads
 
-void munge_prepare(void)
+// Find the functions. Threads that do so at the same time find the same ones.
+static void prepare(void)
 {
     void *library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+    *(void **)&set_cancelable = dlsym(RTLD_DEFAULT, "pthread_setcancelstate");
     if (library) {
         *(void **)&encode = dlsym(library, "munge_encode");
     }
-    *(void **)&set_cancelable = dlsym(RTLD_DEFAULT, "pthread_setcancelstate");
 }
 
 static bool is_pipe_signal_pending(void)
@@ -43,6 +44,10 @@ size_t munge_credential(char to[MUNGE_BYTES])
     char *credential = NULL;
     int before = 0;
     if (!encode) {
+        prepare();
+    }
+    if (!encode) {
+        errno = kept;
         return 0;
     }
     if (set_cancelable) {

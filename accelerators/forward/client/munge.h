@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials of munge, which tell a forwarder who the user is. The library is not linked with libmunge: it loads
+// Credentials of munge, by which a forwarder knows the user. The library is not linked with libmunge: it loads
 // libmunge if that is installed.
 #ifndef FORWARD_MUNGE_H
 #define FORWARD_MUNGE_H
@@ -8,11 +8,8 @@
 
 #define MUNGE_BYTES 1024 // longest credential; one without data takes some 130 bytes
 
-// Load libmunge. Called when this library is loaded.
-void munge_prepare(void);
-
-// Write a new credential, without a 0 at its end. Returns its length; 0 if munge cannot make one. Calls malloc, so a
-// signal handler must not call this function (see munge_is_safe). Preserves errno.
+// Write a new credential, without a 0 at its end. Returns its length; 0 if munge cannot make one. The first call loads
+// libmunge, and each call uses malloc, so a signal handler must not call this function. Preserves errno.
 size_t munge_credential(char to[MUNGE_BYTES]);
 
 #endif

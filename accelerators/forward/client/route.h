@@ -10,7 +10,7 @@
 // `in_handler` says that the thread may be in a signal handler.
 struct link *route_take(struct state *state, bool in_handler);
 
-// The same for a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure.
+// Return a link to a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure.
 struct link *route_take_to(struct state *state, const char *address, bool in_handler, enum link_result *result);
 
 // Let go of a link after its use. LINK_OK says that it moved data. Unless `result` is LINK_OK or LINK_REFUSED, the

@@ -17,7 +17,7 @@ static const struct variable {
 } variables[] = {
     {"REPRISE_FORWARD_MIN_BYTES", 1, LEAST_BYTES_MAX, 65536, 1, offsetof(struct settings, least_bytes)},
     {"REPRISE_FORWARD_READ_MS", 1, PATIENCE_MS_MAX, 2000, MS_NS, offsetof(struct settings, read_ns)},
-    {"REPRISE_FORWARD_WRITE_MS", 1, PATIENCE_MS_MAX, 30000, MS_NS, offsetof(struct settings, write_ns)},
+    {"REPRISE_FORWARD_WRITE_MS", 1, PATIENCE_MS_MAX, 120000, MS_NS, offsetof(struct settings, write_ns)},
     {"REPRISE_FORWARD_CHECK_MS", 0, CHECK_MS_MAX, 1000, MS_NS, offsetof(struct settings, check_ns)},
     {"REPRISE_FORWARD_MAP_OWNER", 0, UINT32_MAX - 1LL, -1, 1, offsetof(struct settings, owner)},
 };

@@ -17,7 +17,7 @@ struct prefix {
 
 struct settings {
     bool enabled; // a map and at least one prefix are set
-    bool munge;   // forwarders are told who the user is by a munge credential
+    bool munge;   // munge credentials prove to forwarders who the user is
     char map[PATH_BYTES];
     struct prefix prefixes[PREFIXES_MAX];
     int prefix_count;

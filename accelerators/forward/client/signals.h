@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks signals while a thread holds a lock of the library. The kernel treats reads and writes of files alike: signal
-// handlers run when the call has ended.
+// Blocks signals while a thread holds a lock of the library. The kernel does so too for reads and writes of files:
+// signal handlers run when the call has ended.
 #ifndef FORWARD_SIGNALS_H
 #define FORWARD_SIGNALS_H
 

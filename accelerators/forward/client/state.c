@@ -9,7 +9,6 @@
 #include <sys/utsname.h>
 
 #include "link.h"
-#include "munge.h"
 #include "raw.h"
 #include "signals.h"
 #include "stderr_line.h"
@@ -71,8 +70,5 @@ __attribute__((constructor)) static void begin(void)
     state_usual_signals = signals_block();
     signals_restore(state_usual_signals);
     *(void **)&state_test_cancel = dlsym(RTLD_DEFAULT, "pthread_testcancel");
-    if (settings.munge) {
-        munge_prepare();
-    }
     state_least_bytes = settings.least_bytes;
 }

@@ -99,7 +99,7 @@ struct counters {
     _Atomic uint64_t read_bytes; // that a forwarder read
     _Atomic uint64_t write_calls;
     _Atomic uint64_t write_bytes;
-    _Atomic uint64_t redone_bytes; // that were moved directly within a call of which a part had been forwarded
+    _Atomic uint64_t redone_bytes; // that were moved directly within a call that was forwarded in part
     _Atomic uint64_t direct_calls; // of at least the smallest size, on files below the prefixes, not forwarded
     _Atomic uint64_t connections;  // that were made
     _Atomic uint64_t failures;     // of connections, including those that could not be made

@@ -127,6 +127,21 @@ void sync_all(void)
     }
 }
 
+// Close the connections when the process ends, so that the forwarder closes its files even if a child has copies of the
+// sockets.
+__attribute__((destructor)) static void end_all(void)
+{
+    struct state *state = state_get();
+    const uint64_t before = signals_block();
+    for (int i = 0; state && i < LINKS_MAX; i++) {
+        if (state->links[i].address[0] && state_try(&state->links[i].busy)) {
+            remote_end(state, &state->links[i], LINK_ENDED);
+            state_let_go(&state->links[i].busy);
+        }
+    }
+    signals_restore(before);
+}
+
 static void close_file(struct state *state, int fd)
 {
     struct stat status;

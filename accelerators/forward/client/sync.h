@@ -10,7 +10,7 @@
 // number if data may have been lost with a forwarder's node. Preserves errno.
 int sync_file(int fd, bool only_data);
 
-// The same for all files that are open on a forwarder. Errors are ignored.
+// Do this for all files that are open on a forwarder. Errors are ignored.
 void sync_all(void);
 
 #endif

@@ -8,13 +8,15 @@
 #include "clock.h"
 #include "raw.h"
 
-// Types of network file systems on which a node may not see at once what another node has written.
+// Types of file systems on which a node may not see at once what another node has written, or, for overlays, on which
+// the same path and inode may be another file on another node.
 static const unsigned long incoherent[] = {
     0x6969,     // NFS
     0xff534d42, // CIFS
     0xfe534d42, // SMB 2
     0x517b,     // SMB
     0x01021997, // 9P
+    0x794c7630, // overlayfs
 };
 
 // Find out on which devices the prefixes are. A prefix that does not exist is looked for again after a while.

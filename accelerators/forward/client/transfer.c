@@ -157,6 +157,10 @@ size_t transfer(struct link *link, const struct remote_file *file, const struct 
     while (*result == LINK_OK && (transfer.in_flight || (transfer.asked < bytes && transfer.limit == bytes))) {
         *result = step(&transfer);
     }
+    if (*result == LINK_ENDED && request->writing && transfer.in_flight) {
+        // The forwarder may still do the requests that it has got. A later write of the program must come after them.
+        link_settle(link, next_deadline(&transfer));
+    }
     for (int i = 0; i < WINDOW; i++) { // pieces without an answer
         struct piece *piece = &link->pieces[i];
         transfer.limit = piece->busy && piece->begin < transfer.limit ? piece->begin : transfer.limit;

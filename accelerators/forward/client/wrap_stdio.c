@@ -21,10 +21,13 @@
 #define STREAM_PUTTING 0x800
 #define UNKNOWN_OFFSET (-1) // makes libc ask the kernel for the position
 
-// Return whether a stream's bytes are those of its descriptor, in order.
-static bool is_plain(const FILE *stream)
+// Return whether a stream's bytes are those of its descriptor, in order, and may be forwarded. Other streams are not
+// even flushed, because that would change the sizes of a program's writes to, for example, a pipe.
+static bool is_forwardable(const FILE *stream, bool writing)
 {
-    return stream->_fileno >= 0 && stream->_mode <= 0 && !(stream->_flags & (STREAM_IN_BACKUP | STREAM_ERROR_SEEN));
+    const struct request request = {.fd = stream->_fileno, .writing = writing};
+    return stream->_fileno >= 0 && stream->_mode <= 0 && !(stream->_flags & (STREAM_IN_BACKUP | STREAM_ERROR_SEEN)) &&
+           forward_may(&request);
 }
 
 static size_t buffered(const FILE *stream)
@@ -54,8 +57,8 @@ static size_t read_in_parts(char *to, size_t size, size_t count, FILE *stream, r
     size_t done = 0;
     flockfile(stream);
     const size_t first = buffered(stream);
-    if (is_plain(stream) && !(stream->_flags & (STREAM_PUTTING | STREAM_END_SEEN)) && first < bytes &&
-        bytes - first >= (size_t)state_least_bytes) {
+    if (!(stream->_flags & (STREAM_PUTTING | STREAM_END_SEEN)) && first < bytes &&
+        bytes - first >= (size_t)state_least_bytes && is_forwardable(stream, false)) {
         done = first ? next(to, 1, first, stream) : 0;
         done += done == first ? forward(stream, to + done, bytes - done, false) : 0;
     }
@@ -69,7 +72,7 @@ static size_t write_in_parts(const char *from, size_t size, size_t count, FILE *
     const size_t bytes = size * count;
     size_t done = 0;
     flockfile(stream);
-    if (is_plain(stream) && !buffered(stream) && fflush_unlocked(stream) == 0) {
+    if (!buffered(stream) && is_forwardable(stream, true) && fflush_unlocked(stream) == 0) {
         done = forward(stream, (char *)from, bytes, true);
     }
     done += done < bytes ? next(from + done, 1, bytes - done, stream) : 0;
