@@ -114,7 +114,10 @@ class Site:
         )  # fmt: skip
 
     def ended(self, process: subprocess.Popen[str]) -> Ran:
-        stdout, stderr = process.communicate(timeout=120)
+        try:
+            stdout, stderr = process.communicate(timeout=120)
+        finally:
+            process.kill()
         report = self.directory / "report"
         lines = report.read_text().splitlines() if report.exists() else []
         return Ran(stdout, stderr, process.returncode, [json.loads(line) for line in lines])

@@ -345,7 +345,7 @@ static void close_all(void)
         }
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
         for (int j = fd + 1; j < 1000; j++) {
-            dup2(pair[0], j);
+            i % 4 == 3 ? (int)syscall(SYS_dup3, pair[0], j, 0) : dup2(pair[0], j);
         }
         write_blocks(fd, 0, 8);
         read_blocks(fd, 0, 8);
@@ -496,7 +496,7 @@ static void grown(void)
 
 static void streamed(void)
 {
-    static uint64_t block[BLOCK / 8];
+    static uint64_t block[2 * BLOCK / 8];
     FILE *stream = fopen(path, "w+");
     int character = 0;
     for (uint64_t i = 0; i < BLOCKS; i++) {
@@ -508,7 +508,7 @@ static void streamed(void)
     printf("%ld\n", ftell(stream));
     rewind(stream);
     for (uint64_t i = 0; i < BLOCKS; i++) {
-        memset(block, 0, sizeof block);
+        memset(block, 0, BLOCK);
         character = fgetc(stream);
         if (character != 'a' || fread(block, 8, BLOCK / 8, stream) != BLOCK / 8 || !is_made(block, i)) {
             fail("fread");

@@ -97,6 +97,24 @@ def test_an_fsync_that_a_forwarder_could_not_do_fails_once(site: Site) -> None:
     assert ran.stdout.split() == [str(errno.EIO), "None"]
 
 
+def test_an_fsync_fails_once_if_the_forwarders_node_may_be_lost(site: Site) -> None:
+    """The forwarder does one write, does not answer the next one, and cannot be reached again."""
+    program = (
+        "import os, sys\n"
+        "fd = os.open('files/f', os.O_RDWR | os.O_CREAT)\n"
+        "for place in range(2): os.pwrite(fd, bytes(100000), place * 100000)\n"
+        "os.rename('fake.sock', 'gone')\n"
+        "for _ in range(2):\n"
+        "    try: print(os.fsync(fd))\n"
+        "    except OSError as problem: print(problem.errno)\n"
+    )
+    with FakeForwarder(site.directory / "fake.sock", site.files, on(nine.TWRITE, lambda _: HOLD, 2)) as fake:
+        site.map(fake.address)
+        ran = site.run("/usr/bin/python3", "-c", program, env=IMPATIENT)
+    assert ran.stdout.split() == [str(errno.EIO), "None"] and ran.total("write_bytes") >= 100000
+    assert (site.files / "f").read_bytes() == bytes(200000)
+
+
 def test_short_reads_and_writes_are_completed(site: Site) -> None:
     def fault(session: Session, kind: int, tag: int, fields: bytes) -> bytes | None:
         number = len(session.server.seen)
@@ -163,6 +181,31 @@ def test_a_write_waits_for_a_slow_forwarder_and_is_not_done_twice(site: Site) ->
 
     ran = play(site, fault, {"REPRISE_FORWARD_READ_MS": "200"})
     assert ran.total("redone_bytes") == ran.total("failures") == 0 and ran.total("write_bytes") == BYTES
+
+
+def test_a_late_write_of_a_broken_connection_does_not_overwrite_a_newer_one(site: Site) -> None:
+    """The forwarder sends nonsense, and does the write half a second later."""
+    late: list[bytes] = []
+
+    def fault(session: Session, kind: int, tag: int, fields: bytes) -> bytes | None:
+        if kind == nine.TWRITE:
+            session.connection.sendall(bytes(11))
+            time.sleep(0.5)
+            late.append(session.right(kind, tag, fields))
+            return HOLD
+        return None
+
+    program = (
+        "import os\n"
+        "fd = os.open('files/f', os.O_RDWR | os.O_CREAT)\n"
+        "for byte in b'old', b'new': os.pwrite(fd, byte * 20000, 0)\n"
+    )
+    with FakeForwarder(site.directory / "fake.sock", site.files, fault) as fake:
+        site.map(fake.address)
+        ran = site.run("/usr/bin/python3", "-c", program, env=SMALL)
+        wait_for("the late write", lambda: late or None)
+    assert ran.status == 0 and ran.total("redone_bytes") == 60000
+    assert (site.files / "f").read_bytes() == b"new" * 20000
 
 
 def test_another_file_on_the_forwarder_is_not_written(site: Site) -> None:

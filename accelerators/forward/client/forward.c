@@ -58,7 +58,7 @@ static int64_t finish(struct state *state, const struct request *request, int64_
         for (size_t inside = skip; count < rest.count && count < 8 && left; count++, inside = 0) {
             const size_t length = rest.vectors[count].iov_len - inside;
             vectors[count] =
-                (struct iovec){(char *)rest.vectors[count].iov_base + inside, length < left ? length : left};
+                (struct iovec){link_at(rest.vectors[count].iov_base, inside), length < left ? length : left};
             left -= vectors[count].iov_len;
         }
         moved = raw_call(request->writing ? SYS_pwritev : SYS_preadv, request->fd, (long)vectors, count,

@@ -220,7 +220,7 @@ static int pass(struct iovec *vectors, int count, size_t bytes)
         whole++;
     }
     if (whole < count) {
-        vectors[whole].iov_base = (char *)vectors[whole].iov_base + bytes;
+        vectors[whole].iov_base = link_at(vectors[whole].iov_base, bytes);
         vectors[whole].iov_len -= bytes;
     }
     return whole;

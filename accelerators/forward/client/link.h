@@ -19,6 +19,12 @@ enum link_result {
     LINK_LOST,    // the forwarder did not answer in time, or its node cannot be reached
 };
 
+// Return the address of a byte in a buffer of the program, which may be no valid address at all.
+static inline void *link_at(void *buffer, size_t inside)
+{
+    return (void *)((uintptr_t)buffer + inside);
+}
+
 // Connect to the link's address. The deadline is a time of clock_now_ns.
 enum link_result link_open(struct link *link, int64_t deadline_ns);
 

@@ -4,7 +4,7 @@
 //   reprise-forwarders 1
 //   192.0.2.17:5640
 //   [2001:db8::17]:5640
-//   /run/reprise/forwarder.sock
+//   /run/forwarder.sock
 //
 // The first line names the format and its version. Each further line is the address of a forwarder: the numeric address
 // of a host and a port, or the absolute path of a Unix socket. Every line ends with a newline; there are no empty

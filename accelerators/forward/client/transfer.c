@@ -29,7 +29,7 @@ int transfer_gather(const struct request *request, int vector, size_t inside, si
         size_t length = from->iov_len - inside;
         length = length < *bytes - covered ? length : *bytes - covered;
         if (length) {
-            vectors[count++] = (struct iovec){(char *)from->iov_base + inside, length};
+            vectors[count++] = (struct iovec){link_at(from->iov_base, inside), length};
         }
         covered += length;
         inside = 0;
