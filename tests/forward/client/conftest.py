@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from tests.forward.diod import Diod
+from tests.forward.client.diod import Diod
 from tests.once import built_once
 
 HERE = Path(__file__).parent
-CLIENT = HERE.parents[1] / "accelerators" / "forward" / "client"
-SHARED = sorted(HERE.parents[1].glob("accelerators/*.*"))  # sources that all preloaded libraries share
+CLIENT = HERE.parents[2] / "accelerators" / "forward" / "client"
+SHARED = sorted(HERE.parents[2].glob("accelerators/*.*"))  # sources that all preloaded libraries share
 FLAGS = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
 COMPILER = os.environ.get("SPANK_CC", "cc")
 SMALL = {"REPRISE_FORWARD_MIN_BYTES": "4096", "REPRISE_FORWARD_CHECK_MS": "0"}

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.forward import fake_forwarder as nine
-from tests.forward.conftest import SMALL, Ran, Site
-from tests.forward.diod import Diod
-from tests.forward.fake_forwarder import HOLD, FakeForwarder, Fault, Session, error, message
+from tests.forward.client import fake_forwarder as nine
+from tests.forward.client.conftest import SMALL, Ran, Site
+from tests.forward.client.diod import Diod
+from tests.forward.client.fake_forwarder import HOLD, FakeForwarder, Fault, Session, error, message
 from tests.waiting import wait_for
 
 BLOCK = 128 << 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from tests.forward.conftest import CLIENT, Site
+from tests.forward.client.conftest import CLIENT, Site
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs/reference/forwarding.md").read_text()

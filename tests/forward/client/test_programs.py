@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.forward.conftest import SMALL, Site, build
-from tests.forward.diod import Diod
+from tests.forward.client.conftest import SMALL, Site, build
+from tests.forward.client.diod import Diod
 from tests.munged import Munged
 
 BYTES_OF_PLAIN = 24 * 128 << 10
@@ -211,7 +211,7 @@ def test_the_library_exports_only_the_functions_that_it_wraps(site: Site) -> Non
         ["nm", "-D", "--defined-only", "--format=posix", library], capture_output=True, text=True, check=True
     )
     shown = {line.split()[0] for line in listed.stdout.splitlines()}
-    text = (Path(__file__).parents[2] / "accelerators/forward/client/wrapped.h").read_text()
+    text = (Path(__file__).parents[3] / "accelerators/forward/client/wrapped.h").read_text()
     assert {"read", "pwritev2", "fwrite", "fsync", "close"} <= shown
     assert all(f"with({name})" in text for name in shown)
     assert "mmap" not in shown, "a wrapper would disable the memory hooks of MPI libraries"
@@ -219,7 +219,7 @@ def test_the_library_exports_only_the_functions_that_it_wraps(site: Site) -> Non
 
 def test_make_installs_a_library_that_programs_can_load_and_uninstalls_it(site: Site) -> None:
     place = site.directory / "prefix"
-    client = Path(__file__).parents[2] / "accelerators/forward/client"
+    client = Path(__file__).parents[3] / "accelerators/forward/client"
     words = ["make", "-s", "-C", str(client), f"BUILD={site.programs}", f"PREFIX={place}"]
     subprocess.run([*words, "install"], check=True)
     environment = {"PATH": os.defpath, "LD_PRELOAD": str(place / "lib/libreprise_forward.so")}

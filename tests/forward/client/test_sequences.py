@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.forward.conftest import SMALL, Ran, Site, build
-from tests.forward.diod import Diod
+from tests.forward.client.conftest import SMALL, Ran, Site, build
+from tests.forward.client.diod import Diod
 
 QUICK, MANY = 12, 150
 

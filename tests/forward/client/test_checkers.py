@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import valgrind
-from tests.forward.conftest import CLIENT, COMPILER, SMALL, Site
-from tests.forward.diod import Diod
-from tests.forward.test_programs import CLAIMS
+from tests.forward.client.conftest import CLIENT, COMPILER, SMALL, Site
+from tests.forward.client.diod import Diod
+from tests.forward.client.test_programs import CLAIMS
 
 pytestmark = pytest.mark.slow
 
