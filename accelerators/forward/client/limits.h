@@ -27,6 +27,7 @@
 #define VECTORS_MAX 64          // buffers of the program in one message
 #define FIRST_DESCRIPTOR 960    // connections get descriptors from here on, out of the way of the program's
 #define CLOSE_WAIT_NS 2000000000LL   // longest wait until a closed file is also closed on the forwarder
+#define PAY_WAIT_NS 120000000000LL   // longest wait for a new connection for fsync(); it fails if there is none
 #define FSYNC_WAIT_NS 600000000000LL // longest wait for fsync() on a forwarder; a busy file system takes minutes
 #define BYTE_NS 1000                 // time that a transfer may take per byte beyond the patience; 1 MB/s is too slow
 #define DEAD_AFTER_S 10              // a connection is idle for so long before the kernel asks whether its peer lives,

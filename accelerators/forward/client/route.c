@@ -109,7 +109,8 @@ static struct link *take_free(struct state *state, const char *address)
     return NULL;
 }
 
-struct link *route_take_to(struct state *state, const char *address, bool in_handler, enum link_result *result)
+struct link *route_take_to(struct state *state, const char *address, bool in_handler, int64_t deadline_ns,
+                           enum link_result *result)
 {
     struct link *link = take_connected(state, address);
     *result = LINK_OK;
@@ -123,7 +124,7 @@ struct link *route_take_to(struct state *state, const char *address, bool in_han
     }
     memcpy(link->address, address, ADDRESS_BYTES);
     link->in_handler = in_handler;
-    *result = session_start(link, clock_now_ns() + state_settings()->read_ns);
+    *result = session_start(link, deadline_ns);
     if (*result == LINK_OK) {
         state_count(&state->counters.connections, 1);
         return link;
@@ -141,7 +142,10 @@ struct link *route_take(struct state *state, bool in_handler)
 {
     char address[ADDRESS_BYTES];
     enum link_result ignored;
-    return choose(&state->route, address) ? route_take_to(state, address, in_handler, &ignored) : NULL;
+    if (!choose(&state->route, address)) {
+        return NULL;
+    }
+    return route_take_to(state, address, in_handler, clock_now_ns() + state_settings()->read_ns, &ignored);
 }
 
 void route_let_go(struct state *state, struct link *link, enum link_result result)

@@ -10,8 +10,10 @@
 // `in_handler` says that the thread may be in a signal handler.
 struct link *route_take(struct state *state, bool in_handler);
 
-// Return a link to a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure.
-struct link *route_take_to(struct state *state, const char *address, bool in_handler, enum link_result *result);
+// Return a link to a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure. A
+// connection must be made until the deadline.
+struct link *route_take_to(struct state *state, const char *address, bool in_handler, int64_t deadline_ns,
+                           enum link_result *result);
 
 // Let go of a link after its use. LINK_OK says that it moved data. Unless `result` is LINK_OK or LINK_REFUSED, the
 // connection is ended and its forwarder is avoided for a while.

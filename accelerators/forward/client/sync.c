@@ -86,11 +86,10 @@ static int pay(struct state *state, int fd, const struct debt *debt, bool only_d
     if (raw_fstat(fd, &target.status) || !target.status.st_nlink) {
         return 0;
     }
-    struct link *link = route_take_to(state, debt->address, in_handler, &result);
+    struct link *link = route_take_to(state, debt->address, in_handler, clock_now_ns() + PAY_WAIT_NS, &result);
     if (link) {
         file = remote_find(link, &target.status, true);
-        result = file ? LINK_OK
-                      : remote_open(state, link, fd, &target, true, &file, clock_now_ns() + state_settings()->read_ns);
+        result = file ? LINK_OK : remote_open(state, link, fd, &target, true, &file, clock_now_ns() + PAY_WAIT_NS);
         result = result == LINK_OK ? remote_sync(link, file, only_data, deadline) : result;
         route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
     }
