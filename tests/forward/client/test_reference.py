@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the reference page lists the library's variables, defaults, report and limits as they are."""
+"""Test that the reference page agrees with the code on variables, defaults, the report and limits."""
 
 from __future__ import annotations
 
