@@ -16,7 +16,7 @@ import pytest
 
 from tests.forward.client import fake_forwarder as nine
 from tests.forward.client.conftest import SMALL, Ran, Site
-from tests.forward.client.diod import Diod
+from tests.forward.client.diod import PROGRAM, Diod
 from tests.forward.client.fake_forwarder import HOLD, FakeForwarder, Fault, Session, error, message
 from tests.waiting import wait_for
 
@@ -320,6 +320,37 @@ def test_a_stopped_forwarder_is_waited_for_by_writes(site: Site, diod: Diod) -> 
     ran = site.ended(running)
     site.empty()
     assert ran.stdout == site.run_bare(site.programs / "mover", site.files / "file", 0, 4).stdout
+
+
+FULL = """
+import errno, os
+fd = os.open("files/f", os.O_RDWR | os.O_CREAT)
+done = 0
+while True:
+    try:
+        done += os.write(fd, bytes([done // 300000 % 251 + 1]) * 300000)
+    except OSError as problem:
+        print(problem.errno == errno.ENOSPC)
+        break
+print(os.lseek(fd, 0, os.SEEK_CUR) == done, 2_900_000 < done <= 3 << 20)
+content = os.pread(fd, done, 0)
+print(all(content[at] == at // 300000 % 251 + 1 for at in range(0, done // 300000 * 300000, 1000)))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")
+def test_a_full_disk_is_reported_and_what_was_written_is_there(site: Site) -> None:
+    script = (
+        "mount -t tmpfs -o size=3m none files\n"
+        f"env -u LD_PRELOAD {PROGRAM} -f --no-auth --no-userdb -l $PWD/sock -e $PWD/files -L stderr 2>/dev/null &\n"
+        "until test -S sock; do sleep 0.01; done\n"
+        '/usr/bin/python3 -c "$1"\n'
+        "kill $!\n"
+    )
+    site.map(site.directory / "sock")
+    ran = site.run("unshare", "--mount", "/bin/sh", "-e", "-c", script, "sh", FULL)
+    assert ran.stdout.split() == ["True"] * 4, ran.stderr
+    assert ran.report_of("python3")["write_bytes"] > 2_000_000
 
 
 # -- maps --

@@ -30,13 +30,14 @@ def test_the_reports_keys_are_listed(site: Site) -> None:
 
 
 def test_limits_are_those_of_the_code() -> None:
-    assert f"up to {LIMITS['PREFIXES_MAX']} directories" in PAGE
-    assert f"| {LIMITS['REMOTE_FILES_MAX']}; a further file" in PAGE
-    assert f"| {LIMITS['LINKS_MAX']}; a thread that finds none free" in PAGE
-    assert f"only those below {LIMITS['DESCRIPTORS_MAX']}" in PAGE
-    assert f"at most {LIMITS['MAP_BYTES']} bytes" in PAGE and f"at least {LIMITS['MESSAGE_BYTES_MIN']} bytes" in PAGE
-    assert f"up to {LIMITS['WINDOW']} requests" in EXPLANATION
-    assert f"from number {LIMITS['FIRST_DESCRIPTOR']} on" in EXPLANATION
+    page, explanation = (" ".join(text.split()) for text in (PAGE, EXPLANATION))
+    assert f"up to {LIMITS['PREFIXES_MAX']} directories" in page
+    assert f"| {LIMITS['REMOTE_FILES_MAX']}; a further file" in page
+    assert f"| {LIMITS['LINKS_MAX']}; a thread that finds none free" in page
+    assert f"only those below {LIMITS['DESCRIPTORS_MAX']}" in page
+    assert f"at most {LIMITS['MAP_BYTES']} bytes" in page and f"at least {LIMITS['MESSAGE_BYTES_MIN']} bytes" in page
+    assert f"up to {LIMITS['WINDOW']} requests" in explanation
+    assert f"from number {LIMITS['FIRST_DESCRIPTOR']} on" in explanation
 
 
 def test_the_map_in_the_reference_is_valid(site: Site) -> None:
