@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/forward tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py tools/slurm_options.py
 C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro accelerators/forward/client \
-  demo bench/apps bench/fakeapp bench/mpiio tuner/programs/replay tuner/programs/witness
+  accelerators/forward/forwarder demo bench/apps bench/fakeapp bench/mpiio tuner/programs/replay tuner/programs/witness
 
 .PHONY: help
 help: ## list the targets

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serves commands on a Unix socket. A command is a line, and so is its answer, in JSON.
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "cache.h"
+#include "service.h"
+
+struct control {
+    struct forwarder *forwarder;
+    struct event *accepting;
+    unsigned connections;
+};
+
+struct caller {
+    struct control *control;
+    struct bufferevent *stream; // NULL once the connection has ended
+    bool drains;                // the cache will call `drained`
+};
+
+static void answer(struct caller *caller)
+{
+    struct gauge gauges[GAUGES_MAX];
+    const struct forwarder *forwarder = caller->control->forwarder;
+    const struct metrics *metrics = &forwarder->metrics;
+    struct evbuffer *to = bufferevent_get_output(caller->stream);
+    const unsigned count = service_gauges(forwarder, gauges);
+    evbuffer_add_printf(to, "{\"connections\": %" PRIu64, metrics->connections);
+    for (unsigned i = 0; i < count; i++) {
+        evbuffer_add_printf(to, ", \"%s\": %" PRIu64, gauges[i].name, gauges[i].value);
+    }
+    evbuffer_add_printf(to, ", \"write_errors\": %" PRIu64 ", \"lost_bytes\": %" PRIu64 "}\n", metrics->write_errors,
+                        metrics->lost_bytes);
+}
+
+static void end(struct caller *caller)
+{
+    if (caller->stream) {
+        bufferevent_free(caller->stream);
+        caller->stream = NULL;
+        caller->control->connections--;
+    }
+    if (!caller->drains) {
+        free(caller);
+    }
+}
+
+static void drained(void *own)
+{
+    struct caller *caller = own;
+    caller->drains = false;
+    if (caller->stream) {
+        answer(caller);
+    } else {
+        free(caller);
+    }
+}
+
+static void on_read(struct bufferevent *stream, void *own)
+{
+    struct caller *caller = own;
+    struct evbuffer *from = bufferevent_get_input(stream);
+    char *line;
+    while (!caller->drains && (line = evbuffer_readln(from, NULL, EVBUFFER_EOL_ANY))) {
+        if (!strcmp(line, "status")) {
+            answer(caller);
+        } else if (!strcmp(line, "drain")) {
+            caller->drains = true;
+            cache_drain(caller->control->forwarder, drained, caller);
+        } else {
+            evbuffer_add_printf(bufferevent_get_output(stream),
+                                "{\"error\": \"unknown command: use status or drain\"}\n");
+        }
+        free(line);
+    }
+    if (evbuffer_get_length(from) > CONTROL_LINE_MAX) {
+        end(caller);
+    }
+}
+
+static void on_event(struct bufferevent *stream, short what, void *own)
+{
+    (void)stream;
+    (void)what;
+    end(own);
+}
+
+static void on_accept(evutil_socket_t listening, short what, void *own)
+{
+    struct control *control = own;
+    (void)what;
+    const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    struct caller *caller = control->connections < CONTROLS_MAX ? calloc(1, sizeof *caller) : NULL;
+    struct bufferevent *stream =
+        caller ? bufferevent_socket_new(control->forwarder->base, fd, BEV_OPT_CLOSE_ON_FREE) : NULL;
+    if (!stream) {
+        free(caller);
+        close(fd);
+        return;
+    }
+    *caller = (struct caller){.control = control, .stream = stream};
+    control->connections++;
+    bufferevent_setcb(stream, on_read, NULL, on_event, caller);
+    bufferevent_enable(stream, EV_READ | EV_WRITE);
+}
+
+int control_serve(struct forwarder *forwarder, const char *path, const char **why)
+{
+    const mode_t mask = umask(0177);
+    const int fd = address_listen(path, why);
+    umask(mask);
+    struct control *control = fd < 0 ? NULL : calloc(1, sizeof *control);
+    if (!control) {
+        return -1;
+    }
+    control->forwarder = forwarder;
+    control->accepting = event_new(forwarder->base, fd, EV_READ | EV_PERSIST, on_accept, control);
+    return control->accepting && !event_add(control->accepting, NULL) ? 0 : -1;
+}

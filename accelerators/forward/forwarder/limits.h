@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every limit of the forwarder, with its unit, and its effect or reason.
+#ifndef FORWARDER_LIMITS_H
+#define FORWARDER_LIMITS_H
+
+// -- messages --
+
+#define MSIZE_MAX (1U << 20) // largest message that is negotiated; diod 1.0.24 offers 64 KiB, later releases 1 MiB
+#define MSIZE_MIN 4096U      // smallest message size that a client may ask for; also the limit before Rversion
+#define STAGED_BYTES 4096    // bytes read behind a message; more of them would be copied, fewer cost system calls
+#define READS_PER_TURN 8     // reads from one connection before other connections have their turn
+#define PARTS_PER_WRITE 32   // buffers that one writev sends
+#define SEND_QUEUE_BYTES (8U << 20) // bytes waiting for a slow client, from which its requests are no longer read
+#define WALK_NAMES_MAX 16           // names in a Twalk, by the protocol
+
+// -- connections --
+
+#define SESSIONS_MAX 4096   // client connections; a further one is closed at once, and its client goes direct
+#define REQUESTS_MAX 256    // requests in service for a connection; further ones stay in its socket until one ends
+#define FIDS_MAX 65536      // fids of a connection; a client needs one for each open file, and some for directories
+#define PATH_BYTES_MAX 4096 // path of a file below its export; write-back leaves out files with longer ones
+#define JOBS_MAX 64         // jobs with metrics of their own; jobs beyond are counted together as "other"
+#define JOB_NAME_MAX 63     // bytes of a job's name; a longer one is cut
+
+// -- write-back --
+
+#define THREADS_MAX 64        // upper limit of workers and destagers
+#define UNIT_PARTS_MAX 64     // pieces of one delayed write; 16 writes of 4 KiB make one of 64 KiB
+#define LOOK_AHEAD_PIECES 256 // pieces of a file that are examined for one that can be written now
+#define FILES_MAX 65536       // files with delayed writes, or open for them; further files are written through
+#define SEGMENT_BYTES_MIN (1U << 20)
+#define SEGMENT_BYTES_MAX (1U << 30)
+#define SEGMENTS 64        // parts of the journal; space is freed when a part has no unfinished record
+#define RECORD_ALIGN 4096U // records start at multiples of this, so that a torn record does not hide later ones
+#define RETRY_MS 200       // time between attempts to reach diod for delayed writes
+
+// -- control --
+
+#define CONTROL_LINE_MAX 256 // longest command
+#define CONTROLS_MAX 16      // connections to the control socket
+
+#endif

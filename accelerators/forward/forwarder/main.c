@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// reprise-forwarder: stands in front of diod on an I/O node.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "cache.h"
+#include "log.h"
+#include "service.h"
+#include "session.h"
+
+#define ACCEPTS_PER_TURN 64
+
+struct program {
+    struct forwarder forwarder;
+    struct event *accepting;
+    bool stopping;
+};
+
+static void on_accept(evutil_socket_t listening, short what, void *own)
+{
+    struct program *program = own;
+    (void)what;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            return;
+        }
+        session_accept(&program->forwarder, fd);
+    }
+}
+
+static void on_drained(void *own)
+{
+    struct program *program = own;
+    event_base_loopbreak(program->forwarder.base);
+}
+
+// The first signal ends the connections and drains the cache; a second one ends the program at once.
+static void on_signal(evutil_socket_t number, short what, void *own)
+{
+    struct program *program = own;
+    (void)number;
+    (void)what;
+    if (program->stopping) {
+        event_base_loopbreak(program->forwarder.base);
+        return;
+    }
+    program->stopping = true;
+    event_free(program->accepting);
+    for (struct session *session = program->forwarder.sessions, *next; session; session = next) {
+        next = session->next;
+        session_end(session);
+    }
+    cache_drain(&program->forwarder, on_drained, program);
+}
+
+// Make sure that no socket becomes descriptor 0, 1 or 2, on which messages are printed.
+static int open_standard_descriptors(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int start(struct program *program)
+{
+    struct forwarder *forwarder = &program->forwarder;
+    const struct settings *settings = &forwarder->settings;
+    const char *why = "there is no memory";
+    char error[500];
+    forwarder->base = event_base_new();
+    if (!forwarder->base || scheduler_start(&forwarder->scheduler, forwarder->base,
+                                            scheduler_policy(settings->scheduler), (unsigned)settings->workers)) {
+        log_line("cannot start: %s", why);
+        return -1;
+    }
+    if (cache_start(forwarder, error, sizeof error)) {
+        log_line("%s", error);
+        return -1;
+    }
+    if (settings->metrics && metrics_serve(forwarder, settings->metrics, &why)) {
+        log_line("metrics=\"%s\" cannot be served: %s", settings->metrics, why);
+        return -1;
+    }
+    if (settings->control && control_serve(forwarder, settings->control, &why)) {
+        log_line("control=\"%s\" cannot be served: %s", settings->control, why);
+        return -1;
+    }
+    const int fd = address_listen(settings->listen, &why);
+    if (fd < 0) {
+        log_line("listen=\"%s\" cannot be listened on: %s", settings->listen, why);
+        return -1;
+    }
+    program->accepting = event_new(forwarder->base, fd, EV_READ | EV_PERSIST, on_accept, program);
+    struct event *terminated = evsignal_new(forwarder->base, SIGTERM, on_signal, program);
+    struct event *interrupted = evsignal_new(forwarder->base, SIGINT, on_signal, program);
+    if (!program->accepting || !terminated || !interrupted || event_add(program->accepting, NULL) ||
+        event_add(terminated, NULL) || event_add(interrupted, NULL)) {
+        log_line("cannot start: there is no memory");
+        return -1;
+    }
+    log_line("ready on %s", settings->listen);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct program program;
+    char error[500];
+    if (open_standard_descriptors()) {
+        return EXIT_FAILURE;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    const int read = settings_read(&program.forwarder.settings, argc, argv, error, sizeof error);
+    if (read) {
+        if (read < 0) {
+            log_line("%s", error);
+        }
+        return read < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    if (start(&program)) {
+        return EXIT_FAILURE;
+    }
+    event_base_dispatch(program.forwarder.base);
+    cache_stop(&program.forwarder);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters, and their text in the format that Prometheus reads.
+#ifndef FORWARDER_METRICS_H
+#define FORWARDER_METRICS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "limits.h"
+
+enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_OTHER, OPERATIONS };
+
+#define LATENCIES 14 // buckets of 16 us, 64 us, ... each four times as long; the last one has no upper limit
+
+struct job {
+    char name[JOB_NAME_MAX + 1];
+    uint64_t requests[OPERATIONS];
+    uint64_t bytes[2]; // by OPERATION_READ and OPERATION_WRITE
+    uint64_t latencies[OPERATIONS][LATENCIES];
+    uint64_t latency_ns[OPERATIONS]; // sum
+};
+
+struct metrics {
+    struct job jobs[JOBS_MAX + 1];
+    unsigned job_count;
+    uint64_t connections; // now
+    uint64_t connections_total;
+    uint64_t refused; // connections that broke the protocol or exceeded a limit
+    uint64_t cached_bytes;
+    uint64_t through_bytes; // written through because the cache could not take them
+    uint64_t destaged_bytes;
+    uint64_t journaled_bytes;
+    uint64_t replayed_bytes;
+    uint64_t write_errors; // delayed writes that the file system refused
+    uint64_t lost_bytes;   // bytes of these
+};
+
+// A value that others own, to be printed as a gauge.
+struct gauge {
+    const char *name;
+    const char *help;
+    uint64_t value;
+};
+
+// Return the counters of a job, by name; those of "other" once JOBS_MAX names are known.
+struct job *metrics_job(struct metrics *metrics, const char *name);
+
+// Count an answered request of a job.
+void metrics_count(struct job *job, enum operation operation, uint64_t bytes, uint64_t latency_ns);
+
+// Print all metrics, with `count` gauges.
+void metrics_print(const struct metrics *metrics, const struct gauge *gauges, unsigned count, FILE *to);
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forwarder's options, from the command line or a file.
+#ifndef FORWARDER_SETTINGS_H
+#define FORWARDER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum write_back { WRITE_BACK_OFF, WRITE_BACK_RAM, WRITE_BACK_FLASH };
+
+struct settings {
+    const char *listen;  // HOST:PORT, or the path of a Unix socket
+    const char *diod;    // the same
+    const char *metrics; // HOST:PORT; NULL: none
+    const char *control; // path of a Unix socket; NULL: none
+    const char *job;     // NULL: from the connection
+    const char *scheduler;
+    int64_t workers;
+    int64_t write_back;
+    const char *exports; // with write-back, separated by commas; NULL: all
+    int64_t close_waits; // whether Tclunk waits as Tfsync does
+    int64_t ram_bytes;
+    const char *flash; // directory; NULL: none
+    int64_t flash_bytes;
+    int64_t flash_sync; // whether records wait for the device
+    int64_t ram_destagers;
+    int64_t flash_destagers;
+    int64_t ram_threshold;   // percent
+    int64_t flash_threshold; // percent
+    int64_t destage_after;   // ms
+};
+
+// Read options. Return 0; -1 with one line about the first error in `*error`; 1 if the help was asked for and printed.
+// Texts live as long as the process.
+int settings_read(struct settings *settings, int argc, char **argv, char *error, size_t room);
+
+#endif
