@@ -26,13 +26,14 @@ void cache_sent(struct request *request);
 // NULL if the cache ends the request later.
 struct message *cache_replied(struct request *request, struct message *reply);
 
+// Note the errors that a Tclunk must report, before its fid is forgotten.
+void cache_ending(struct request *request);
+
 // Forget a request that ends.
 void cache_forget(struct request *request);
 
 // Call `done` once all data that are delayed now are in the file system, or cannot get there.
 void cache_drain(struct forwarder *forwarder, void (*done)(void *own), void *own);
-
-#define CACHE_GAUGES 7
 
 // Fill in the state of the cache for metrics and the command "status"; return the number of gauges.
 unsigned cache_gauges(const struct forwarder *forwarder, struct gauge *gauges);

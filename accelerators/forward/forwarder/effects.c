@@ -167,6 +167,7 @@ int effects_of_reply(struct request *request, const struct message *reply)
     switch (request->type) {
     case TCLUNK:
     case TREMOVE: // these end the fid even if they fail
+        cache_ending(request);
         cache_closed(request->fid);
         fids_remove(request->session, request->fid);
         return 0;

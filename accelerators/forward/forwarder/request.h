@@ -37,6 +37,8 @@ struct request {
     struct request *flushes;  // list of Tflush requests that wait for this one's end
     struct request *flush_next;
     struct waiter *waiter;     // in the cache
+    struct piece *piece;       // delayed write that is being journaled
+    uint32_t late_error;       // error of delayed writes, for the reply of a Tclunk
     struct snapshot *snapshot; // delayed writes that a read must see
     uint64_t cached_end;       // end of the delayed writes when it was sent
 };

@@ -68,7 +68,21 @@ class Place:
         assert DIOD
         address = self.directory / "diod"
         address.unlink(missing_ok=True)
-        words = [DIOD, "-f", "-n", "-l", str(address), "-e", str(self.export), "-L", "stderr", "-c", "/dev/null"]
+        words = [
+            "env",
+            "--ignore-signal=XFSZ",
+            DIOD,
+            "-f",
+            "-n",
+            "-l",
+            str(address),
+            "-e",
+            str(self.export),
+            "-L",
+            "stderr",
+            "-c",
+            "/dev/null",
+        ]
         with (self.directory / "diod.log").open("ab") as log:
             # Without the default action, diod dies of SIGPIPE as soon as a client ends during a reply; systemd ignores
             # the signal too, but tests leave the default, because the forwarder must protect diod from it.
