@@ -7,7 +7,7 @@
 
 struct message *message_new(uint32_t length, uint8_t type, uint16_t tag)
 {
-    struct message *message = malloc(sizeof *message + length);
+    struct message *message = malloc(sizeof *message + (length > HEADER_BYTES ? length : HEADER_BYTES));
     if (message) {
         message->references = 1;
         message->length = length;

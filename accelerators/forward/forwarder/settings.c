@@ -87,7 +87,15 @@ static int set(struct settings *settings, const char *name, size_t name_bytes, c
                 snprintf(error, room, "%s has no value: use %s", option->name, option->help);
                 return -1;
             }
-            memcpy(place, &value, sizeof value);
+            const char *kept = strdup(value);
+            if (!kept) {
+                snprintf(error, room, "there is no memory");
+                return -1;
+            }
+            char *before;
+            memcpy(&before, place, sizeof before);
+            free(before);
+            memcpy(place, &kept, sizeof kept);
             return 0;
         }
         if (option->choices) {
@@ -146,11 +154,10 @@ static int read_file(struct settings *settings, const char *path, char *error, s
             break;
         }
         *value = '\0';
-        char *kept = strdup(trimmed(value + 1));
         name = trimmed(name);
         char cause[400];
-        if (!kept || set(settings, name, strlen(name), kept, cause, sizeof cause)) {
-            snprintf(error, room, "%.200s, line %u: %s", path, number, kept ? cause : "there is no memory");
+        if (set(settings, name, strlen(name), trimmed(value + 1), cause, sizeof cause)) {
+            snprintf(error, room, "%.200s, line %u: %s", path, number, cause);
             result = -1;
         }
     }
@@ -196,7 +203,7 @@ static int check(const struct settings *settings, char *error, size_t room)
 
 int settings_read(struct settings *settings, int argc, char **argv, char *error, size_t room)
 {
-    *settings = (struct settings){.scheduler = "fifo"};
+    *settings = (struct settings){0};
     for (size_t i = 0; i < OPTIONS; i++) {
         if (!options[i].is_text) {
             memcpy((char *)settings + options[i].offset, &options[i].otherwise, sizeof options[i].otherwise);
@@ -223,5 +230,6 @@ int settings_read(struct settings *settings, int argc, char **argv, char *error,
             return -1;
         }
     }
+    settings->scheduler = settings->scheduler ? settings->scheduler : fifo_policy.name;
     return check(settings, error, room);
 }

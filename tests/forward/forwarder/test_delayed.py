@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of write-back, in RAM and on flash: what was written is read, from any connection, and gets to the file system."""
+"""Tests of write-back, in RAM and on flash: any connection reads what was written, and the file system gets it."""
 
 from __future__ import annotations
 
