@@ -104,7 +104,7 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 PACKAGE_LINKS := $(PYTHON) tools/package-links
 
 .PHONY: install
-install: install-plugin install-accelerators install-tools install-etc install-python install-manual \
+install: install-plugin install-accelerators install-forwarder install-tools install-etc install-python install-manual \
   install-docs ## install everything here
 
 .PHONY: install-plugin
@@ -121,6 +121,10 @@ install-accelerators: ## install the accelerators (activates nothing)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 install LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/forward/client install LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/allocators install LIBDIR=$(PRELOADDIR)
+
+.PHONY: install-forwarder
+install-forwarder: ## install the forwarder of I/O nodes, if libevent is there to build it (activates nothing)
+	@$(MAKE) --no-print-directory --silent -C accelerators/forward/forwarder install
 
 .PHONY: install-tools
 install-tools: ## install the programs of campaigns: benchmarks, replay, and the check of MPI-IO hints
@@ -211,6 +215,7 @@ uninstall: ## remove installed files (configuration and data stay)
 	@$(MAKE) --no-print-directory -C tuner/programs/replay uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/skeleton uninstall
+	@$(MAKE) --no-print-directory --silent -C accelerators/forward/forwarder uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/forward/client uninstall LIBDIR=$(PRELOADDIR)

@@ -25,6 +25,7 @@
 // -- write-back --
 
 #define THREADS_MAX 64        // upper limit of workers and destagers
+#define FLASH_QUEUE_MAX 4     // records that wait for each thread; further writes go to diod, which may be faster
 #define UNIT_PARTS_MAX 64     // pieces of one delayed write; 16 writes of 4 KiB make one of 64 KiB
 #define LOOK_AHEAD_PIECES 256 // pieces of a file that are examined for one that can be written now
 #define FILES_MAX 65536       // files with delayed writes, or open for them; further files are written through

@@ -11,8 +11,8 @@ struct message {
     uint8_t bytes[];
 };
 
-// Return a message of `length` bytes with one reference, whose size, type and tag are set; NULL without memory. A buffer
-// for other data may be shorter than a message's header.
+// Return a message of `length` bytes with one reference, whose size, type and tag are set; NULL without memory. A
+// buffer for other data may be shorter than a message's header.
 struct message *message_new(uint32_t length, uint8_t type, uint16_t tag);
 
 // Return the same message with one more reference.

@@ -159,6 +159,14 @@ void files_lost(struct writer *writer);
 // Return whether the writer has delayed writes.
 bool files_need(const struct writer *writer);
 
+// -- requests (cache.c) --
+
+// Return whether writes to an export may be delayed.
+bool cache_covers(const struct forwarder *forwarder, const char *export);
+
+// Return the file of a request that has delayed writes, or is open for them; NULL if there is none.
+struct file *cache_file(const struct request *request);
+
 // -- reading (snapshot.c) --
 
 struct snapshot;

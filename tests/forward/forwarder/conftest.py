@@ -43,6 +43,14 @@ def build(directory: Path) -> None:
     subprocess.run(words, check=True, capture_output=True)
 
 
+def within(munge: Path | None) -> list[str]:
+    """Return the beginning of a command line that makes a munged's socket the one that libmunge uses."""
+    if munge is None:
+        return []
+    mounts = 'mount -t tmpfs tmpfs /run && mkdir /run/munge && ln -s "$0" /run/munge/munge.socket.2 && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", mounts, str(munge)]
+
+
 @dataclass
 class Place:
     """A directory with an export, diod, and the forwarder in front of it."""
@@ -63,8 +71,8 @@ class Place:
         """Return the directory of the flash cache."""
         return self.directory / "flash"
 
-    def start_diod(self, ignored: str = "XFSZ") -> None:
-        """Start diod, and wait until it listens.
+    def start_diod(self, ignored: str = "XFSZ", munge: Path | None = None) -> None:
+        """Start diod, and wait until it listens. With munged's socket, diod asks for credentials.
 
         diod dies of SIGPIPE if a client ends during a reply, unless the signal is ignored, as systemd does. Most tests
         do not ignore it, because the forwarder must protect diod from it; those that kill the forwarder do.
@@ -72,29 +80,16 @@ class Place:
         assert DIOD
         address = self.directory / "diod"
         address.unlink(missing_ok=True)
-        words = [
-            "env",
-            f"--ignore-signal={ignored}",
-            DIOD,
-            "-f",
-            "-n",
-            "-l",
-            str(address),
-            "-e",
-            str(self.export),
-            "-L",
-            "stderr",
-            "-c",
-            "/dev/null",
-        ]
+        words = [*within(munge), "env", f"--ignore-signal={ignored}", DIOD, "-f", *([] if munge else ["-n"])]
+        words += ["-l", str(address), "-e", str(self.export), "-L", "stderr", "-c", "/dev/null"]
         with (self.directory / "diod.log").open("ab") as log:
             self.diod = subprocess.Popen(words, stdout=log, stderr=log)
         wait_for("diod", connects(address))
 
-    def start(self, *options: str) -> None:
+    def start(self, *options: str, munge: Path | None = None) -> None:
         """Start the forwarder, and wait until it listens."""
         with (self.directory / "forwarder.log").open("ab") as log:
-            self.forwarder = subprocess.Popen(self.words(*options), stdout=log, stderr=log)
+            self.forwarder = subprocess.Popen([*within(munge), *self.words(*options)], stdout=log, stderr=log)
         wait_for("the forwarder", connects(self.directory / "clients"))
 
     def words(self, *options: str) -> list[str]:
@@ -180,7 +175,7 @@ def place(program: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     try:
         place.start_diod()
         yield place
-        assert "AddressSanitizer" not in place.log() and "runtime error" not in place.log(), place.log()
+        assert "Sanitizer" not in place.log() and "runtime error" not in place.log(), place.log()
     finally:
         place.end()
         for name in ("diod.log", "forwarder.log"):

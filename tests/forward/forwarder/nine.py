@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RLERROR, TLOPEN, TLCREATE, TGETATTR, TSETATTR, TFSYNC, TRENAME = 7, 12, 14, 24, 26, 50, 20
-TVERSION, TATTACH, TFLUSH, TWALK, TREAD, TWRITE, TCLUNK, TREMOVE = 100, 104, 108, 110, 116, 118, 120, 122
+TVERSION, TAUTH, TATTACH, TFLUSH, TWALK, TREAD, TWRITE, TCLUNK, TREMOVE = 100, 102, 104, 108, 110, 116, 118, 120, 122
 NO_FID = 0xFFFFFFFF
 NO_TAG = 0xFFFF
 ROOT = 1
@@ -44,20 +44,23 @@ def text(value: str) -> bytes:
 class Nine:
     """A connection, attached to an export."""
 
-    def __init__(self, address: Path, export: Path | None = None, user: str = "job-7", msize: int = 65536) -> None:
-        """Connect; attach if an export is given."""
+    def __init__(self, address: Path, export: Path | None = None, user: str = "job-7", credential: bytes = b"") -> None:
+        """Connect; attach if an export is given, with a credential of munge if there is one."""
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(TIMEOUT_S)
         self.socket.connect(str(address))
         self.buffer = b""
         self.early: dict[int, Reply] = {}
         self.tag = 0
-        self.fid = ROOT
+        self.fid = ROOT + 1
         if export is not None:
-            version = self.call(TVERSION, struct.pack("<I", msize) + text("9P2000.L"), NO_TAG)
+            version = self.call(TVERSION, struct.pack("<I", 65536) + text("9P2000.L"), NO_TAG)
             self.msize = struct.unpack("<I", version[:4])[0]
             who = text(user) + text(str(export)) + struct.pack("<I", os.getuid())
-            self.call(TATTACH, struct.pack("<II", ROOT, NO_FID) + who)
+            if credential:
+                self.call(TAUTH, struct.pack("<I", ROOT + 1) + who)
+                self.call(TWRITE, struct.pack("<IQI", ROOT + 1, 0, len(credential)) + credential)
+            self.call(TATTACH, struct.pack("<II", ROOT, ROOT + 1 if credential else NO_FID) + who)
 
     def close(self) -> None:
         """Disconnect."""
