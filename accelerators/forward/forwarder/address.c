@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define BACKLOG 512
+#define KEEPALIVE_S 60          // idle time after which the peer is checked
 #define SOCKET_BUFFER (1 << 20) // so that diod's threads need not wait for each message to be forwarded
 
 union any_address {
@@ -64,7 +65,11 @@ void address_tune(int fd)
 {
     const int on = 1;
     const int bytes = SOCKET_BUFFER;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // fails on Unix sockets, which need it not
+    const int idle = KEEPALIVE_S;
+    // The options of TCP fail on Unix sockets, which do not need them.
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on); // ends connections of nodes that crashed
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 

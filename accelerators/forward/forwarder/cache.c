@@ -10,20 +10,21 @@
 #include "store.h"
 #include "writer.h"
 
-bool cache_covers(const struct forwarder *forwarder, const char *export)
+enum write_back cache_mode(const struct session *session, const char *export)
 {
-    const char *list = forwarder->settings.exports;
-    if (forwarder->settings.write_back == WRITE_BACK_OFF) {
-        return false;
-    }
+    const struct settings *settings = &session->forwarder->settings;
+    const struct job *job = session->job;
+    const enum write_back mode =
+        (enum write_back)(job && job->write_back >= 0 ? job->write_back : settings->write_back);
+    const char *list = settings->exports;
     while (list && *list) {
         const size_t length = strcspn(list, ",");
         if (strlen(export) == length && !memcmp(list, export, length)) {
-            return true;
+            return mode;
         }
         list += length + (list[length] == ',');
     }
-    return !forwarder->settings.exports;
+    return settings->exports ? WRITE_BACK_OFF : mode;
 }
 
 struct file *cache_file(const struct request *request)
@@ -38,7 +39,7 @@ void cache_opened(struct fid *fid, const struct session *session)
     struct cache *cache = session->forwarder->cache;
     const struct root *root = fid->root;
     const bool is_plain = fid->qid_type == 0 && fid->path && root && root->user != NO_FID;
-    if (!cache || !is_plain || !(fid->flags & OPEN_ACCESS) || !cache_covers(session->forwarder, root->export)) {
+    if (!cache || !is_plain || !(fid->flags & OPEN_ACCESS) || cache_mode(session, root->export) == WRITE_BACK_OFF) {
         return;
     }
     struct file *file = file_get(cache, root->export, fid->inode, fid->path, root->user);
@@ -125,6 +126,10 @@ void cache_forget(struct request *request)
         request->waiter = NULL;
         file_wait_not(cache, waiter);
     }
+    if (request->closing) {
+        closing_forget(request->closing);
+        request->closing = NULL;
+    }
     if (request->piece) {
         request->piece->request = NULL;
         request->piece = NULL;
@@ -189,7 +194,7 @@ static void on_timer(evutil_socket_t fd, short what, void *own)
 int cache_start(struct forwarder *forwarder, char *error, size_t room)
 {
     const struct settings *settings = &forwarder->settings;
-    if (settings->write_back == WRITE_BACK_OFF && !settings->flash) {
+    if (settings->write_back == WRITE_BACK_OFF && !settings->flash && !settings->control) {
         return 0;
     }
     struct cache *cache = calloc(1, sizeof *cache);

@@ -14,6 +14,8 @@
 #include "cache.h"
 #include "service.h"
 
+#define WRITE_BACK "write-back "
+
 struct control {
     struct forwarder *forwarder;
     struct event *accepting;
@@ -64,6 +66,29 @@ static void drained(void *own)
     }
 }
 
+// Choose how writes of a job are delayed from now on. Return NULL, or what is wrong.
+static const char *choose(struct forwarder *forwarder, char *words)
+{
+    char *mode = strrchr(words, ' ');
+    int64_t value;
+    if (!mode || mode == words) {
+        return "use write-back JOB off|ram|flash";
+    }
+    *mode++ = '\0';
+    if (settings_mode(mode, &value)) {
+        return "unknown mode: use off, ram or flash";
+    }
+    if (value == WRITE_BACK_FLASH && !forwarder->settings.flash) {
+        return "there is no flash cache: start the forwarder with --flash=DIRECTORY";
+    }
+    struct job *job = metrics_job(&forwarder->metrics, words);
+    if (!strcmp(job->name, "other")) {
+        return "there are too many jobs";
+    }
+    job->write_back = (int)value;
+    return NULL;
+}
+
 static void on_read(struct bufferevent *stream, void *own)
 {
     struct caller *caller = own;
@@ -76,8 +101,15 @@ static void on_read(struct bufferevent *stream, void *own)
             caller->drains = true;
             cache_drain(caller->control->forwarder, drained, caller);
         } else {
-            evbuffer_add_printf(bufferevent_get_output(stream),
-                                "{\"error\": \"unknown command: use status or drain\"}\n");
+            const char *wrong = "unknown command: use status, drain or write-back";
+            if (!strncmp(line, WRITE_BACK, strlen(WRITE_BACK))) {
+                wrong = choose(caller->control->forwarder, line + strlen(WRITE_BACK));
+            }
+            if (wrong) {
+                evbuffer_add_printf(bufferevent_get_output(stream), "{\"error\": \"%s\"}\n", wrong);
+            } else {
+                answer(caller);
+            }
         }
         free(line);
     }

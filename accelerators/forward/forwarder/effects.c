@@ -64,6 +64,7 @@ static uint32_t attach(struct request *request)
         char name[JOB_NAME_MAX + 1] = {0};
         memcpy(name, user, user_bytes < JOB_NAME_MAX ? user_bytes : JOB_NAME_MAX);
         session->job = metrics_job(&session->forwarder->metrics, name);
+        metrics_use(&session->forwarder->metrics, session->job);
     }
     return failed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests and replies do to a connection's fids.
+// Effects of requests and replies on a connection's fids.
 #ifndef FORWARDER_EFFECTS_H
 #define FORWARDER_EFFECTS_H
 

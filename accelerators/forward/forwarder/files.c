@@ -68,7 +68,7 @@ static void forget(struct file *file)
 void file_release(struct file *file)
 {
     const bool is_needed = file->openings || file->first || file->waiters || file->units || file->busy ||
-                           file->is_syncing || file->state == FILE_OPENING || file->state == FILE_STRANDED ||
+                           file->syncing || file->state == FILE_OPENING || file->state == FILE_STRANDED ||
                            file->errors > file->reported;
     if (is_needed) {
         return;
@@ -161,37 +161,51 @@ void file_wait_not(struct cache *cache, struct waiter *waiter)
 struct syncing {
     struct file *file;
     uint64_t until;
+    void (*done)(void *own);
+    void *own;
 };
 
 static void synced(void *own, struct message *reply)
 {
     struct syncing *syncing = own;
     struct file *file = syncing->file;
-    file->is_syncing = false;
-    if (reply && reply->bytes[4] == TFSYNC + 1) {
-        file->synced = syncing->until;
-    } else if (reply) {
+    file->busy++;
+    file->syncing--;
+    if (reply && reply->bytes[4] != TFSYNC + 1) {
         file_error(file, reply->length >= 11 ? wire_get32(reply->bytes + 7) : EIO, 0);
-        file->synced = syncing->until; // the same as the kernel: an error is reported once
+    }
+    if (reply) { // also after an error, which the kernel reports once as well
+        file->synced = syncing->until > file->synced ? syncing->until : file->synced;
     }
     message_release(reply);
+    if (syncing->done) {
+        syncing->done(syncing->own);
+    }
     free(syncing);
+    file->busy--;
     file_settle(file);
 }
 
-// Make the data that precede `piece`, and the piece, safe on the device, before their records are given up.
-static void sync_file(struct file *file, const struct piece *piece)
+// Make pieces up to a sequence number safe on the device.
+static int sync_until(struct file *file, uint64_t until, void (*done)(void *own), void *own)
 {
     struct syncing *syncing = file->state == FILE_OPEN ? calloc(1, sizeof *syncing) : NULL;
     struct message *request = syncing ? writer_request(TFSYNC, 15, file->fid) : NULL;
     if (!request) {
         free(syncing);
-        return;
+        return -1;
     }
-    *syncing = (struct syncing){.file = file, .until = piece->sequence};
+    *syncing = (struct syncing){.file = file, .until = until, .done = done, .own = own};
     wire_put32(request->bytes + 11, 0);
-    file->is_syncing = true;
+    file->syncing++;
+    file->is_unsynced = false;
     writer_call(file->writer, request, NULL, 0, synced, syncing);
+    return 0;
+}
+
+int file_sync(struct file *file, void (*done)(void *own), void *own)
+{
+    return sync_until(file, file->first ? file->first->sequence - 1 : file->cache->sequence, done, own);
 }
 
 static bool is_settled(const struct file *file, const struct piece *piece)
@@ -216,14 +230,14 @@ void file_settle(struct file *file)
     if (was_dirty && !file->first) {
         file->last = NULL;
         leave_dirty(file);
-    } else if (was_dirty && cache->journal.sync && !file->is_syncing) {
+    } else if (was_dirty && cache->journal.sync && !file->syncing) {
         const struct piece *last = NULL;
         for (const struct piece *piece = file->first; piece && !piece->remaining && !piece->is_journaling;
              piece = piece->next) {
             last = piece;
         }
         if (last) {
-            sync_file(file, last);
+            sync_until(file, last->sequence, NULL, NULL);
         }
     }
     call_waiters(cache, &file->waiters);

@@ -15,12 +15,14 @@
 
 // -- connections --
 
-#define SESSIONS_MAX 4096   // client connections; a further one is closed at once, and its client goes direct
-#define REQUESTS_MAX 256    // requests in service for a connection; further ones stay in its socket until one ends
-#define FIDS_MAX 65536      // fids of a connection; a client needs one for each open file, and some for directories
-#define PATH_BYTES_MAX 4096 // path of a file below its export; write-back leaves out files with longer ones
-#define JOBS_MAX 64         // jobs with metrics of their own; jobs beyond are counted together as "other"
-#define JOB_NAME_MAX 63     // bytes of a job's name; a longer one is cut
+#define SESSIONS_MAX 4096    // client connections; a further one is closed at once, and its client goes direct
+#define CONNECT_WAIT_US 5000 // time between attempts to connect to diod, while its Unix socket has no room
+#define CONNECT_ATTEMPTS 400 // attempts before a client is disconnected, and goes direct
+#define REQUESTS_MAX 256     // requests in service for a connection; further ones stay in its socket until one ends
+#define FIDS_MAX 65536       // fids of a connection; a client needs one for each open file, and some for directories
+#define PATH_BYTES_MAX 4096  // path of a file below its export; write-back leaves out files with longer ones
+#define JOBS_MAX 64          // jobs with metrics of their own; jobs beyond are counted together as "other"
+#define JOB_NAME_MAX 63      // bytes of a job's name; a longer one is cut
 
 // -- write-back --
 

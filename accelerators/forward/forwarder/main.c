@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,10 +16,12 @@
 #include "session.h"
 
 #define ACCEPTS_PER_TURN 64
+#define ACCEPT_WAIT_US 100000
 
 struct program {
     struct forwarder forwarder;
     struct event *accepting;
+    struct event *resuming; // accepts again after a lack of descriptors
     bool stopping;
 };
 
@@ -28,10 +31,26 @@ static void on_accept(evutil_socket_t listening, short what, void *own)
     (void)what;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+            log_line("no client can be accepted: %s", strerror(errno));
+            const struct timeval wait = {.tv_usec = ACCEPT_WAIT_US}; // the socket stays readable: do not spin
+            event_del(program->accepting);
+            event_add(program->resuming, &wait);
+        }
         if (fd < 0) {
             return;
         }
         session_accept(&program->forwarder, fd);
+    }
+}
+
+static void on_resuming(evutil_socket_t fd, short what, void *own)
+{
+    struct program *program = own;
+    (void)fd;
+    (void)what;
+    if (!program->stopping) {
+        event_add(program->accepting, NULL);
     }
 }
 
@@ -70,6 +89,16 @@ static int open_standard_descriptors(void)
     return fd < 0 ? -1 : close(fd);
 }
 
+// Each client needs two descriptors.
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static int start(struct program *program)
 {
     struct forwarder *forwarder = &program->forwarder;
@@ -100,10 +129,11 @@ static int start(struct program *program)
         return -1;
     }
     program->accepting = event_new(forwarder->base, fd, EV_READ | EV_PERSIST, on_accept, program);
+    program->resuming = evtimer_new(forwarder->base, on_resuming, program);
     struct event *terminated = evsignal_new(forwarder->base, SIGTERM, on_signal, program);
     struct event *interrupted = evsignal_new(forwarder->base, SIGINT, on_signal, program);
-    if (!program->accepting || !terminated || !interrupted || event_add(program->accepting, NULL) ||
-        event_add(terminated, NULL) || event_add(interrupted, NULL)) {
+    if (!program->accepting || !program->resuming || !terminated || !interrupted ||
+        event_add(program->accepting, NULL) || event_add(terminated, NULL) || event_add(interrupted, NULL)) {
         log_line("cannot start: there is no memory");
         return -1;
     }
@@ -119,6 +149,8 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a limit of the flash cache's file system is an error as any other
+    allow_descriptors();
     const int read = settings_read(&program.forwarder.settings, argc, argv, error, sizeof error);
     if (read) {
         if (read < 0) {

@@ -8,6 +8,19 @@
 
 static const char *const operations[] = {"read", "write", "other"};
 
+// Return the job whose connections ended first; NULL if all have connections.
+static struct job *oldest(struct metrics *metrics)
+{
+    struct job *found = NULL;
+    for (unsigned i = 0; i < JOBS_MAX; i++) {
+        struct job *job = &metrics->jobs[i];
+        if (!job->users && (!found || job->last_used < found->last_used)) {
+            found = job;
+        }
+    }
+    return found;
+}
+
 struct job *metrics_job(struct metrics *metrics, const char *name)
 {
     char clean[JOB_NAME_MAX + 1] = {0};
@@ -22,13 +35,34 @@ struct job *metrics_job(struct metrics *metrics, const char *name)
             return &metrics->jobs[i];
         }
     }
-    if (metrics->job_count == JOBS_MAX) {
-        memcpy(metrics->jobs[JOBS_MAX].name, "other", sizeof "other");
-        return &metrics->jobs[JOBS_MAX];
+    struct job *job = metrics->job_count < JOBS_MAX ? &metrics->jobs[metrics->job_count++] : oldest(metrics);
+    if (job) {
+        *job = (struct job){.write_back = -1};
+        memcpy(job->name, clean, sizeof clean);
+        return job;
     }
-    struct job *job = &metrics->jobs[metrics->job_count++];
-    memcpy(job->name, clean, sizeof clean);
+    job = &metrics->jobs[JOBS_MAX];
+    if (!job->name[0]) {
+        job->write_back = -1;
+        memcpy(job->name, "other", sizeof "other");
+    }
     return job;
+}
+
+void metrics_use(struct metrics *metrics, struct job *job)
+{
+    if (job) {
+        job->users++;
+        job->last_used = ++metrics->uses;
+    }
+}
+
+void metrics_leave(struct metrics *metrics, struct job *job)
+{
+    if (job) {
+        job->users--;
+        job->last_used = ++metrics->uses;
+    }
 }
 
 void metrics_count(struct job *job, enum operation operation, uint64_t bytes, uint64_t latency_ns)

@@ -14,6 +14,9 @@ enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_OTHER, OPERATIONS };
 
 struct job {
     char name[JOB_NAME_MAX + 1];
+    unsigned users;     // connections of the job
+    uint64_t last_used; // order of use
+    int write_back;     // chosen for the job; -1: the forwarder's
     uint64_t requests[OPERATIONS];
     uint64_t bytes[2]; // by OPERATION_READ and OPERATION_WRITE
     uint64_t latencies[OPERATIONS][LATENCIES];
@@ -23,6 +26,7 @@ struct job {
 struct metrics {
     struct job jobs[JOBS_MAX + 1];
     unsigned job_count;
+    uint64_t uses;        // of jobs
     uint64_t connections; // now
     uint64_t connections_total;
     uint64_t refused; // connections that broke the protocol or exceeded a limit
@@ -42,8 +46,13 @@ struct gauge {
     uint64_t value;
 };
 
-// Return the counters of a job, by name; those of "other" once JOBS_MAX names are known.
+// Return the counters of a job, by name. If JOBS_MAX names are known, the new job replaces the one whose connections
+// ended first; if all have connections, return those of "other".
 struct job *metrics_job(struct metrics *metrics, const char *name);
+
+// Count a connection of a job, or its end; NULL is allowed.
+void metrics_use(struct metrics *metrics, struct job *job);
+void metrics_leave(struct metrics *metrics, struct job *job);
 
 // Count an answered request of a job.
 void metrics_count(struct job *job, enum operation operation, uint64_t bytes, uint64_t latency_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests of a fid must wait for which earlier ones.
+// Order of a fid's requests: some must wait for earlier ones.
 #ifndef FORWARDER_ORDER_H
 #define FORWARDER_ORDER_H
 

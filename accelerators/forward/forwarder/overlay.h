@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which delayed writes lie over which bytes of a file. The newest write of a byte hides older ones.
+// Delayed writes that lie over the bytes of a file. The newest write of a byte hides older ones.
 #ifndef FORWARDER_OVERLAY_H
 #define FORWARDER_OVERLAY_H
 

@@ -38,6 +38,7 @@ struct request {
     struct request *flush_next;
     struct waiter *waiter;     // in the cache
     struct piece *piece;       // delayed write that is being journaled
+    struct closing *closing;   // a Tclunk that waits for an fsync
     uint32_t late_error;       // error of delayed writes, for the reply of a Tclunk
     struct snapshot *snapshot; // delayed writes that a read must see
     uint64_t cached_end;       // end of the delayed writes when it was sent

@@ -174,6 +174,7 @@ static void finish(struct session *session)
         session->next->previous = session->previous;
     }
     session->forwarder->metrics.connections--;
+    metrics_leave(&session->forwarder->metrics, session->job);
     const struct timeval now = {0};
     event_base_once(session->forwarder->base, -1, EV_TIMEOUT, free_session, session, &now);
 }
@@ -236,14 +237,50 @@ static void client_drained(struct link *link)
 static const struct link_owner client_side = {from_client, client_ended, client_drained};
 static const struct link_owner diod_side = {from_diod, diod_ended, NULL};
 
-void session_accept(struct forwarder *forwarder, int fd)
+static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts);
+
+// A client that waits until diod takes a further connection on its Unix socket.
+struct arrival {
+    struct forwarder *forwarder;
+    int fd;
+    unsigned attempts;
+};
+
+static void on_arrival(evutil_socket_t fd, short what, void *own)
+{
+    struct arrival *arrival = own;
+    (void)fd;
+    (void)what;
+    accept_client(arrival->forwarder, arrival->fd, arrival->attempts);
+    free(arrival);
+}
+
+// Return whether the client waits for another attempt.
+static bool arrive_later(struct forwarder *forwarder, int fd, unsigned attempts)
+{
+    const struct timeval wait = {.tv_usec = CONNECT_WAIT_US};
+    struct arrival *arrival = attempts < CONNECT_ATTEMPTS ? malloc(sizeof *arrival) : NULL;
+    if (!arrival) {
+        return false;
+    }
+    *arrival = (struct arrival){.forwarder = forwarder, .fd = fd, .attempts = attempts + 1};
+    if (event_base_once(forwarder->base, -1, EV_TIMEOUT, on_arrival, arrival, &wait)) {
+        free(arrival);
+        return false;
+    }
+    return true;
+}
+
+static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts)
 {
     struct session *session = NULL;
     int upstream = -1;
-    address_tune(fd);
     if (forwarder->metrics.connections >= SESSIONS_MAX) {
         log_line("a client is refused: there are %d connections", SESSIONS_MAX);
     } else if ((upstream = address_connect(forwarder->settings.diod)) < 0) {
+        if (errno == EAGAIN && arrive_later(forwarder, fd, attempts)) {
+            return;
+        }
         log_line("a client is refused: diod at %s cannot be reached: %s", forwarder->settings.diod, strerror(errno));
     } else {
         session = calloc(1, sizeof *session);
@@ -259,6 +296,7 @@ void session_accept(struct forwarder *forwarder, int fd)
     session->forwarder = forwarder;
     session->client.fd = -1;
     session->job = forwarder->settings.job ? metrics_job(&forwarder->metrics, forwarder->settings.job) : NULL;
+    metrics_use(&forwarder->metrics, session->job);
     for (uint16_t i = 0; i < UPSTREAM_TAGS; i++) {
         session->free_tags[session->free_tag_count++] = i;
     }
@@ -273,4 +311,10 @@ void session_accept(struct forwarder *forwarder, int fd)
     if (link_start(&session->client, forwarder->base, fd, &client_side, MSIZE_MIN) || failed) {
         session_end(session);
     }
+}
+
+void session_accept(struct forwarder *forwarder, int fd)
+{
+    address_tune(fd);
+    accept_client(forwarder, fd, 0);
 }

@@ -10,6 +10,7 @@
 #include "limits.h"
 #include "scheduler.h"
 
+#define MODES "off|ram|flash"
 #define NUMBER_MAX (1LL << 50)
 
 static const struct option {
@@ -31,7 +32,7 @@ static const struct option {
     {"scheduler", NULL, true, 0, 0, 0, offsetof(struct settings, scheduler), "policy of the order of requests: fifo"},
     {"workers", NULL, false, 16, 1, THREADS_MAX, offsetof(struct settings, workers),
      "reads and writes at diod at a time"},
-    {"write-back", "off|ram|flash", false, 0, 0, 2, offsetof(struct settings, write_back),
+    {"write-back", MODES, false, 0, 0, 2, offsetof(struct settings, write_back),
      "when a write is acknowledged: off, in the file system"},
     {"exports", NULL, true, 0, 0, 0, offsetof(struct settings, exports),
      "exports with write-back, separated by commas"},
@@ -56,9 +57,10 @@ static const struct option {
 
 #define OPTIONS (sizeof options / sizeof *options)
 
-static int choose(const struct option *option, const char *value, int64_t *number)
+// Store the position of a word among choices. Return 0; -1 if it is not one of them.
+static int choose(const char *choices, const char *value, int64_t *number)
 {
-    const char *word = option->choices;
+    const char *word = choices;
     for (int64_t i = 0;; i++) {
         const size_t length = strcspn(word, "|");
         if (strlen(value) == length && !memcmp(word, value, length)) {
@@ -70,6 +72,11 @@ static int choose(const struct option *option, const char *value, int64_t *numbe
         }
         word += length + 1;
     }
+}
+
+int settings_mode(const char *text, int64_t *mode)
+{
+    return choose(MODES, text, mode);
 }
 
 static int set(struct settings *settings, const char *name, size_t name_bytes, const char *value, char *error,
@@ -99,7 +106,7 @@ static int set(struct settings *settings, const char *name, size_t name_bytes, c
             return 0;
         }
         if (option->choices) {
-            if (choose(option, value, &number)) {
+            if (choose(option->choices, value, &number)) {
                 snprintf(error, room, "%s=\"%.100s\" is unknown: use one of %s", option->name, value, option->choices);
                 return -1;
             }

@@ -53,7 +53,7 @@ void snapshot_release(struct snapshot *snapshot)
     }
 }
 
-// Build the reply: diod's bytes, zeros up to the end of the delayed writes, and the delayed writes over both.
+// Build the reply: diod's bytes, zeros up to the end of the delayed writes, and these in place of both.
 static void compose(struct request *request, const struct message *reply)
 {
     const struct snapshot *snapshot = request->snapshot;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of write-back share: delayed writes, their files, and the cache that holds them.
+// Data that the parts of write-back share: delayed writes, their files, and the cache that holds them.
 #ifndef FORWARDER_STORE_H
 #define FORWARDER_STORE_H
 
@@ -10,6 +10,7 @@
 #include "pool.h"
 
 struct request;
+struct session;
 struct unit;
 struct writer;
 
@@ -56,9 +57,10 @@ struct file {
     struct overlay overlay;
     struct piece *first;
     struct piece *last;
-    uint64_t urgent; // pieces up to this sequence number are written at once
-    uint64_t synced; // pieces up to this one are safe on the device; only used if flash_sync is set
-    bool is_syncing;
+    uint64_t urgent;  // pieces up to this sequence number are written at once
+    uint64_t synced;  // pieces up to this one are safe on the device; only used if flash_sync is set
+    unsigned syncing; // fsyncs in progress
+    bool is_unsynced; // it was written to since the last fsync; only kept for closes that wait
     enum { FILE_CLOSED, FILE_OPENING, FILE_OPEN, FILE_REFUSED, FILE_STRANDED } state;
     uint32_t fid; // of the writer
     struct writer *writer;
@@ -143,6 +145,10 @@ void file_error(struct file *file, uint32_t error, uint64_t bytes);
 struct waiter *file_wait(struct cache *cache, struct file *file, void (*go)(void *own), void *own);
 void file_wait_not(struct cache *cache, struct waiter *waiter);
 
+// Call `done` once the file system has made a file safe. An error is noted for the file. Return 0; -1 without memory,
+// or without connection.
+int file_sync(struct file *file, void (*done)(void *own), void *own);
+
 // Give up a file whose place in the file system is gone. Its records stay on flash for the next start; the rest is
 // lost.
 void file_strand(struct file *file, const char *why);
@@ -161,11 +167,15 @@ bool files_need(const struct writer *writer);
 
 // -- requests (cache.c) --
 
-// Return whether writes to an export may be delayed.
-bool cache_covers(const struct forwarder *forwarder, const char *export);
+// Return how writes of a connection to an export are delayed.
+enum write_back cache_mode(const struct session *session, const char *export);
 
 // Return the file of a request that has delayed writes, or is open for them; NULL if there is none.
 struct file *cache_file(const struct request *request);
+
+// Give up the close of a request that ends (taking.c).
+struct closing;
+void closing_forget(struct closing *closing);
 
 // -- reading (snapshot.c) --
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests the cache answers, which must wait for delayed writes, and which go to diod.
+// Decides whether the cache answers a request, lets it wait for delayed writes, or leaves it to diod.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +33,72 @@ static bool wait_for(struct request *request, struct file *file)
     return true;
 }
 
+// A Tclunk while the file system makes its file safe.
+struct closing {
+    struct request *request; // NULL if it has ended
+};
+
+static void go_closing(void *own)
+{
+    struct closing *closing = own;
+    if (closing->request) {
+        closing->request->closing = NULL;
+        request_go(closing->request);
+    }
+    free(closing);
+}
+
+void closing_forget(struct closing *closing)
+{
+    closing->request = NULL;
+}
+
+// Make the file of a Tclunk safe, then let it go to diod.
+static void sync_and_go(struct request *request)
+{
+    struct file *file = request->fid->file;
+    struct closing *closing = file && file->is_unsynced ? calloc(1, sizeof *closing) : NULL;
+    if (closing) {
+        closing->request = request;
+        request->closing = closing;
+        request->state = REQUEST_HELD;
+        if (!file_sync(file, go_closing, closing)) {
+            return;
+        }
+        request->closing = NULL;
+        free(closing);
+    }
+    request_go(request);
+}
+
+static void on_written(void *own)
+{
+    struct request *request = own;
+    request->waiter = NULL;
+    sync_and_go(request);
+}
+
+static bool take_close(struct request *request, struct file *file)
+{
+    if (!file->cache->forwarder->settings.close_waits || file != request->fid->file || !file->is_unsynced) {
+        return false;
+    }
+    request->state = REQUEST_HELD;
+    if (file->first && (request->waiter = file_wait(file->cache, file, on_written, request))) {
+        return true;
+    }
+    sync_and_go(request);
+    return true;
+}
+
 static void count_through(const struct request *request)
 {
-    struct forwarder *forwarder = request->session->forwarder;
-    if (cache_covers(forwarder, request->fid->root->export)) {
-        forwarder->metrics.through_bytes += request->bytes;
+    if (cache_mode(request->session, request->fid->root->export) != WRITE_BACK_OFF) {
+        request->session->forwarder->metrics.through_bytes += request->bytes;
     }
 }
 
-static bool can_delay(const struct request *request, const struct file *file)
+static bool can_delay(const struct request *request, const struct file *file, enum write_back mode)
 {
     const struct fid *fid = request->fid;
     const struct cache *cache = file->cache;
@@ -49,9 +106,8 @@ static bool can_delay(const struct request *request, const struct file *file)
     const uint64_t bytes = sizeof(struct piece) + request->message->length;
     return file == fid->file && file->state == FILE_OPEN && !(fid->flags & DIRECT_FLAGS) &&
            (fid->flags & OPEN_ACCESS) && file->errors == file->reported && request->bytes > 0 &&
-           request->offset <= (uint64_t)INT64_MAX - request->bytes &&
-           (settings->write_back != WRITE_BACK_FLASH ||
-            cache->journaling < FLASH_QUEUE_MAX * (unsigned)settings->ram_destagers) &&
+           request->offset <= (uint64_t)INT64_MAX - request->bytes && mode != WRITE_BACK_OFF &&
+           (mode != WRITE_BACK_FLASH || cache->journaling < FLASH_QUEUE_MAX * (unsigned)settings->ram_destagers) &&
            cache->ram_bytes + bytes <= (uint64_t)settings->ram_bytes;
 }
 
@@ -59,8 +115,10 @@ static bool take_write(struct request *request, struct file *file)
 {
     struct cache *cache = file->cache;
     struct forwarder *forwarder = cache->forwarder;
+    const enum write_back mode = cache_mode(request->session, file->export);
     struct piece *piece = NULL;
-    if (can_delay(request, file)) {
+    file->is_unsynced = true;
+    if (can_delay(request, file, mode)) {
         piece = piece_add(file, cache->sequence + 1, request->offset, request->bytes);
     }
     if (!piece) {
@@ -73,7 +131,7 @@ static bool take_write(struct request *request, struct file *file)
     }
     cache->sequence++;
     piece_hold(piece, request->message, request->message->bytes + WRITE_BYTES);
-    if (forwarder->settings.write_back == WRITE_BACK_FLASH) {
+    if (mode == WRITE_BACK_FLASH) {
         piece->request = request;
         request->piece = piece;
         request->state = REQUEST_HELD;
@@ -148,7 +206,7 @@ bool cache_takes(struct request *request)
     case TREAD:
         return file && take_read(request, file);
     case TCLUNK:
-        return is_dirty && request->fid->file && cache->forwarder->settings.close_waits && wait_for(request, file);
+        return file && take_close(request, file);
     case TLOPEN:
         return is_dirty && (wire_get32(request->message->bytes + 11) & OPEN_TRUNCATE) && wait_for(request, file);
     case TFSYNC:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import random
+import resource
+import socket
 import struct
 import subprocess
 
@@ -227,6 +229,40 @@ def test_one_worker_serves_many_requests(place: Place) -> None:
     nine.write(fid, 0, data)
     assert nine.read(fid, 0, 2_000_000) == data
     assert any('job="job-3"' in name for name in place.metrics())
+
+
+def test_metrics_of_jobs_that_ended_make_room_for_others(passing: Place) -> None:
+    stays = passing.client("job-first")
+    stays.walk("")
+    for i in range(100):
+        nine = passing.client(f"job-{i}")
+        nine.walk("")
+        nine.close()
+        wait_for("the session's end", lambda: passing.control("status")["connections"] == 1)
+    counts = [name for name in passing.metrics() if "seconds_count" in name and '"other"}' in name]
+    assert len(counts) == 64
+    assert any("job-first" in name for name in counts) and any("job-99" in name for name in counts)
+
+
+@pytest.mark.parametrize("limit", [40, 41])  # one of them ends at a client's descriptor, the other at diod's
+def test_a_lack_of_descriptors_passes(passing: Place, limit: int) -> None:
+    assert passing.forwarder
+    resource.prlimit(passing.forwarder.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    more = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+    for one in more:
+        one.connect(str(passing.directory / "clients"))
+    wait_for("the line", lambda: "Too many open files" in passing.log())
+    for one in more:
+        one.close()
+
+    def is_served() -> bool:
+        try:
+            return passing.client().walk("") > 0
+        except OSError:
+            return False
+
+    wait_for("a client", is_served)
+    assert passing.log().count("Too many open files") < 50
 
 
 BAD_OPTIONS = {
