@@ -149,15 +149,25 @@ static int segment_add(struct journal *journal)
     return 0;
 }
 
+void journal_pause(struct journal *journal)
+{
+    journal->pause = PAUSED_RECORDS;
+}
+
 struct segment *journal_reserve(struct journal *journal, const struct record *record, uint64_t *position)
 {
     const uint64_t room = record_room(record);
     struct segment *old = journal->current;
+    if (journal->pause) {
+        journal->pause--;
+        return NULL;
+    }
     const bool full = !old || old->used + room > journal->segment_bytes;
     if (journal->used + room + (full ? SEGMENT_HEADER_BYTES : 0) > journal->most) {
         return NULL;
     }
     if (full && segment_add(journal)) {
+        journal_pause(journal);
         return NULL;
     }
     if (full && old && old->live == 0) {

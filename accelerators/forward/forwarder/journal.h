@@ -28,6 +28,7 @@ struct journal {
     uint64_t used;          // bytes of all segments
     uint64_t segment_bytes; // size at which a segment is full
     uint64_t next_number;
+    unsigned pause; // reservations to refuse after an error, since each attempt takes time
     struct segment *segments;
     struct segment *current; // takes new records; NULL: none yet
 };
@@ -44,6 +45,9 @@ int journal_open(struct journal *journal, const char *path, uint64_t most, bool 
 // Reserve room for a record. Return its segment, in which it counts as not done; NULL if the flash cache is full, or
 // the file system of the journal refuses.
 struct segment *journal_reserve(struct journal *journal, const struct record *record, uint64_t *position);
+
+// Refuse the next reservations, because the device has an error.
+void journal_pause(struct journal *journal);
 
 // Write a reserved record; a thread may call this. Return 0, or the error number.
 int journal_write(const struct segment *segment, uint64_t position, const struct record *record, const char *export,

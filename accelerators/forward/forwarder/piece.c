@@ -154,6 +154,7 @@ static void done(struct work *work)
     if (recording->failed) {
         log_line("the flash cache cannot be written to: %s", strerror(recording->failed));
         journal_done(&cache->journal, piece->segment, piece->sequence);
+        journal_pause(&cache->journal);
         piece->segment = NULL;
         if (request) {
             request->piece = NULL;

@@ -308,6 +308,21 @@ def test_pipelined_writes_are_not_reordered(place: Place) -> None:
         assert Path(place.export / "file").read_bytes() == bytes([199]) * 900
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_flash_cache_that_cannot_be_written_to_does_no_harm(place: Place, mode: str) -> None:
+    nine = start(place, mode, "--destage-after=20", "--ram-threshold=0", "--ram-bytes=500000")
+    fid = opened(place, nine, "file")
+    assert place.forwarder
+    resource.prlimit(place.forwarder.pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    data = contents(3_000_000)
+    nine.write(fid, 0, data)
+    assert nine.read(fid, 0, 3_000_000) == data
+    nine.fsync(fid)
+    assert (place.export / "file").read_bytes() == data
+    assert place.metrics()["reprise_forwarder_lost_bytes_total"] == 0
+    assert "the flash cache cannot be written to: File too large" in place.log()
+
+
 def test_write_back_can_be_chosen_for_each_job(place: Place) -> None:
     place.start(f"--flash={place.flash}", LATE)
     plain, ram, flash = (place.client(job) for job in ("job-1", "job-2", "job-3"))
