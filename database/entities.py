@@ -452,3 +452,55 @@ class Prediction:
     r2: float | None = None
     refused: str = ""
     id: int = 0
+
+
+@dataclass(frozen=True)
+class ForwardedJob:
+    """A start of a job that got the settings of the component `forwarders`, and whose end was not reported.
+
+    `parametrization` is that of the record, whose component `component` may be a combination. `expected_s` is the mean
+    run time of the tuned job, None if the record was not measured by run time. `outcome_id` is the id of the start.
+    """
+
+    outcome_id: int
+    job_id: int
+    uid: int
+    started_at: float
+    component: str
+    parametrization: Json
+    expected_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ForwarderShare:
+    """The I/O forwarders that a job had from `at` to `until` (None: it still has them), and the reason.
+
+    `forwarders` are addresses, none for direct access. `shared` means that the job shares its forwarder with others.
+    `nodes` and `processes` are the job's size, and `policy` is the rule that was in force.
+    """
+
+    cluster: str
+    job_id: int
+    uid: int
+    at: float
+    forwarders: Sequence[str]
+    shared: bool
+    nodes: int
+    processes: int
+    policy: str
+    reason: str
+    until: float | None = None
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class ForwarderState:
+    """Whether a forwarder worked from `at` to `until` (None: until now); `reason` is the error if it did not."""
+
+    cluster: str
+    address: str
+    works: bool
+    at: float
+    reason: str = ""
+    until: float | None = None
+    id: int = 0

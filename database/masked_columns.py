@@ -32,6 +32,8 @@ OURS: Mapping[str, frozenset[str]] = {
     "prediction": frozenset({"family", "component", "component_version", "target", "engine"}),
     "user_quarantine": frozenset(),
     "profile": frozenset(),
+    "forwarder_share": frozenset({"cluster", "forwarders", "policy"}),
+    "forwarder_state": frozenset({"cluster", "address"}),
 }
 """Columns of each table that are not masked, because they contain fixed words of Reprise, identifiers of rows, or
 settings for jobs.

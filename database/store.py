@@ -205,6 +205,15 @@ def _translated(path: Path) -> Iterator[None]:
         raise InvalidValueError(f"{path}: refused a value ({error}): please report this defect of Reprise") from error
 
 
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Return numbers that identify the file, by which its replacement is noticed; None if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def size_on_disk(path: Path) -> int:
     """Return the size of the database's file and its write-ahead log in bytes. Raise OSError if there is no file."""
     with contextlib.suppress(FileNotFoundError):

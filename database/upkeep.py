@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from reprise.database.campaigns import CAMPAIGN, TRIAL
 from reprise.database.decisions import DECISION
+from reprise.database.forwarding import FORWARDER_SHARE, FORWARDER_STATE
 from reprise.database.outcomes import OUTCOME
 from reprise.database.predictions import PREDICTION
 from reprise.database.records import ARTIFACT, PROFILE, RECORD, STATUS_CHANGE, USER_QUARANTINE
@@ -18,6 +19,8 @@ _OVER = {
     # the first condition follows from the second, but only the first can use an index
     "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",
     "service_run": "coalesce(stopped_at, seen_at) < :before",
+    "forwarder_share": "at < :before AND until < :before",
+    "forwarder_state": "at < :before AND until < :before",
 }
 TABLES = (
     CAMPAIGN,
@@ -31,6 +34,8 @@ TABLES = (
     STATUS_CHANGE,
     USER_QUARANTINE,
     PROFILE,
+    FORWARDER_SHARE,
+    FORWARDER_STATE,
 )
 
 
@@ -54,7 +59,7 @@ class Upkeep(Store):
         return {table: self._read(span.format(table))[0][0] for table in tables}
 
     def purge(self, before: float, at_most: int = -1) -> int:
-        """Delete decisions, outcomes and service runs that are older than `before` (Unix seconds).
+        """Delete decisions, outcomes, service runs and forwarders' shares older than `before` (Unix seconds).
 
         Return the number of deleted rows.
 

@@ -21,6 +21,7 @@ from reprise.database.entities import RecordText
 from reprise.database.errors import BusyError, DatabaseError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.service_runs import TOUCH_INTERVAL_S
+from reprise.database.store import identity_of
 from reprise.eventlog import Throttle, line
 from reprise.matcher.daemon.pending_writer import BATCH, Writer
 from reprise.matcher.daemon.pending_writes import Queue
@@ -205,7 +206,7 @@ class Journal:
             self._seen = changes.number
 
     def _open(self, seen: int | None = None) -> DaemonDatabase:
-        identity = _identity(self._path)
+        identity = identity_of(self._path)
         database = DaemonDatabase.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
         try:
             self._seen = seen
@@ -225,7 +226,7 @@ class Journal:
 
         If the database were not reopened, rows would be written to the old file and silently lost.
         """
-        if self._database and self._identity == _identity(self._path):
+        if self._database and self._identity == identity_of(self._path):
             return self._database
         if self._database:
             log.warning(line("database-replaced", path=self._path))
@@ -234,11 +235,3 @@ class Journal:
         database = self._open()
         log.warning(line("database-reopened", path=self._path))
         return database
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -9,6 +9,7 @@ from reprise.database.entities import (
     Artifact,
     Campaign,
     Decision,
+    ForwarderShare,
     Measurement,
     Outcome,
     Record,
@@ -75,3 +76,9 @@ def decision(name: str = "d1", **changes: Any) -> Decision:
 def outcome(started_at: float = 1000.0, **changes: Any) -> Outcome:
     given: dict[str, Any] = {"cluster": "c", "job_id": 5, "array_task": None, "uid": 1001, "verdict": "apply"}
     return Outcome(**{**given, "started_at": started_at, **changes})
+
+
+def forwarder_share(job_id: int = 5, **changes: Any) -> ForwarderShare:
+    given: dict[str, Any] = {"cluster": "c", "job_id": job_id, "uid": 1001, "at": 1000.0, "shared": False, "nodes": 8}
+    given |= {"forwarders": ("10.0.1.1:5640",), "processes": 64, "policy": "mckp", "reason": "job 5 started"}
+    return ForwarderShare(**{**given, **changes})

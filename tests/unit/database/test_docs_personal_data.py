@@ -14,7 +14,7 @@ from reprise.database import Database
 from reprise.database.entities import RecordProfile, RecordStatus, UserQuarantine
 from reprise.matcher.decision.known_records import readable
 from tests.places import ROOT
-from tests.unit.database_values import decision, outcome, record
+from tests.unit.database_values import decision, forwarder_share, outcome, record
 
 PAGE = (ROOT / "docs/how-to/access.md").read_text()
 ALICE, BOB = 30001, 30002
@@ -34,6 +34,8 @@ def file(tmp_path: Path) -> Path:
                 decision(f"d{number}", uid=uid, user=user, metadata=metadata, record_id=record_id, job_id=number)
             )
             database.report_start(outcome(uid=uid, job_id=number, decision_id=f"d{number}"))
+            share = forwarder_share(number, uid=uid, reason=f"job of {user} started")
+            database.set_forwarding("c", [*database.shares_now("c"), share], [], 8.0)
         database.set_record_status(1, RecordStatus.RETIRED, at=7.0, reason="the user left")
     return path
 
@@ -51,7 +53,10 @@ def test_nothing_of_the_user_is_left_in_the_file_and_the_data_of_others_stay(fil
     with Database.open(file, read_only=True) as database:
         assert database.problems() == []
         kept = {name: number for name, number in database.counts().items() if number}
-    assert kept == {"record": 2, "decision": 1, "outcome": 1, "record_status": 3, "user_quarantine": 1, "profile": 1}
+    assert kept == {
+        **{"record": 2, "decision": 1, "outcome": 1, "record_status": 3, "user_quarantine": 1, "profile": 1},
+        "forwarder_share": 1,
+    }
 
 
 def test_an_active_record_is_not_changed(file: Path) -> None:

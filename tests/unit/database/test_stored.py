@@ -16,11 +16,19 @@ from typing import Any
 import pytest
 
 from reprise.database import Database, schema
-from reprise.database.entities import Prediction, RecordProfile, RecordStatus, ServiceRun, StatusChange, UserQuarantine
+from reprise.database.entities import (
+    ForwarderState,
+    Prediction,
+    RecordProfile,
+    RecordStatus,
+    ServiceRun,
+    StatusChange,
+    UserQuarantine,
+)
 from reprise.database.row_codec import Table
 from reprise.database.upkeep import TABLES
 from tests.places import GOLDEN
-from tests.unit.database_values import SHA, artifact, campaign, decision, outcome, record, trial
+from tests.unit.database_values import SHA, artifact, campaign, decision, forwarder_share, outcome, record, trial
 
 STORED = GOLDEN / "schemas"
 NEWEST = len(schema.load_migrations())
@@ -36,6 +44,8 @@ ROWS: dict[str, Any] = {
     "user_quarantine": UserQuarantine(1, 1001, "alice", 5.0, "its jobs take longer"),
     "profile": RecordProfile(1, 6.0, "90.0% compute", {"version": 1}),
     "prediction": Prediction("f", "romio", "1", "write", 1.0, "xgboost 3", {}, [], 0, id=1),
+    "forwarder_share": forwarder_share(id=1),
+    "forwarder_state": ForwarderState("c", "10.0.1.1:5640", False, 5.0, "Connection refused", id=1),
 }
 
 
