@@ -122,13 +122,16 @@ def _own(story: Story, uid: int) -> Story:
 
 
 def _fitting(story: Story) -> dict[str, Any]:
-    """Return the reply with as many of the newest decisions as fit into a frame."""
+    """Return the reply with as many of the newest shares of forwarders and decisions as fit into a frame."""
     while True:
         reply = protocol.explanation_reply(story.to_json())
         try:
             protocol.frame(reply)
             return reply
         except ProtocolError as error:
+            if story.forwarders:
+                story = dataclasses.replace(story, forwarders=story.forwarders[: len(story.forwarders) // 2], more=True)
+                continue
             fewer = story.decisions[: len(story.decisions) // 2]
             if not fewer:
                 return protocol.error_reply(f"{error}: ask support staff, who can read the database")

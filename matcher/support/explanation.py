@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reprise.database.entities import Decision, Outcome, Record, Scope, ServiceRun
+from reprise.database.entities import Decision, ForwarderShare, Outcome, Record, Scope, ServiceRun
 from reprise.database.gain_subject import not_of_the_run, subject
 from reprise.matcher.decision.decide import described
 from reprise.matcher.submission.metadata import JobMetadata
@@ -257,6 +257,13 @@ def outcome_text(outcome: Outcome) -> str:
     status = "" if outcome.exit_status is None else f", {exit_text(outcome.exit_status)}"
     doubt = "" if outcome.confirmed else " (reported only by the job itself: not confirmed, so it is not counted)"
     return f"{task}started {when(outcome.started_at)}, ended {when(outcome.ended_at)}{elapsed}{status}{doubt}; {told}"
+
+
+def share_text(share: ForwarderShare) -> str:
+    """Return a line on the forwarders that served a job for some time, and why."""
+    served = ", ".join(share.forwarders) or "none, direct access"
+    until = "" if share.until is None else f" to {when(share.until)}"
+    return f"I/O forwarders from {when(share.at)}{until}: {served}: {share.reason or f'by {share.policy}'}"
 
 
 def _reach(outcome: Outcome) -> str:

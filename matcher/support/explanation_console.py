@@ -18,6 +18,7 @@ from reprise.matcher.support.explanation import (
     mpi_text,
     outcome_text,
     score_text,
+    share_text,
     shortfall_text,
     source_texts,
     top_texts,
@@ -71,6 +72,8 @@ def show(out: Console, story: Story) -> None:
         _say(out, "No decision was made for this job, and no settings were applied.")
     for outcome in story.outcomes:
         _say(out, f"The job (uid {outcome.uid}): {outcome_text(outcome)}")
+    for share in story.forwarders:
+        _say(out, share_text(share))
     for key, count in story.shared.items():
         _say(
             out,

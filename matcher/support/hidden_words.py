@@ -42,6 +42,10 @@ def hide(story: Story, uid: int) -> Story:
         records=records,
         hidden=story.hidden | others,
         shared={key: count for key, count in story.shared.items() if key in shown},
+        # the reason has bandwidths of the record's application
+        forwarders=tuple(
+            dataclasses.replace(share, reason="") if others else share for share in story.forwarders if share.uid == uid
+        ),
     )
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from reprise.database import NotFoundError
-from reprise.database.entities import Decision, Json, Measurement, Outcome, Record, RecordStatus, Scope
+from reprise.database.entities import (
+    Decision,
+    ForwarderShare,
+    Json,
+    Measurement,
+    Outcome,
+    Record,
+    RecordStatus,
+    Scope,
+)
 from reprise.database.for_support import SupportDatabase
 from reprise.database.gain_subject import GAIN_OF, subject
 from reprise.matcher.errors import NothingKnownError, ProtocolError
@@ -25,6 +34,7 @@ WORDS_OF_A_RECORD = ("metadata", "context", "parametrization", "environment", "c
 """Keys of a record whose values may contain its user's words or the size of the user's job."""
 MEASURED = ("default", "tuned")
 """Keys of a record whose values are run times of its user's job."""
+SHARES = 5  # maximum number of periods with other forwarders that are shown of a job
 NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
 
@@ -45,7 +55,8 @@ class Story:
     are the ids of records that are shown without their user's words. `shared` has, by decision id, the number of other
     jobs' reports with the same decision; `outcomes` does not contain these reports. `model` is the label of the model
     in force, "" if unknown. `more` is True if there are more decisions or reports than shown. `profiles` are lines that
-    describe where the records' applications spend their time.
+    describe where the records' applications spend their time. `forwarders` are the I/O forwarders that served the job,
+    newest first.
     """
 
     decisions: Sequence[Explained] = ()
@@ -56,6 +67,7 @@ class Story:
     model: str = ""
     more: bool = False
     profiles: Mapping[int, str] = field(default_factory=dict)
+    forwarders: Sequence[ForwarderShare] = ()
 
     def __bool__(self) -> bool:
         """Return whether there is any decision or report."""
@@ -74,6 +86,7 @@ class Story:
             },
             "shared": dict(self.shared),
             "more": self.more,
+            "forwarders": [dataclasses.asdict(share) for share in self.forwarders],
         }
 
     @classmethod
@@ -91,6 +104,9 @@ class Story:
                 model=data["model"],
                 more=data["more"],
                 profiles={int(key): one["profile"] for key, one in data["records"].items() if one.get("profile")},
+                forwarders=[
+                    _read(ForwarderShare, one) for one in data.get("forwarders", ())
+                ],  # older daemons send none
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProtocolError(
@@ -125,7 +141,14 @@ def of_job(
         database, decisions, model, outcomes=outcomes, shared={key: count for key, count in shared.items() if count}
     )
     counts = ((limits.decisions, decisions), *((limits.outcomes, some) for some in (outcomes, *reports.values())))
-    return dataclasses.replace(found, more=any(limit == len(some) for limit, some in counts))
+    numbers = {one.job_id for one in outcomes}
+    (number,) = numbers if len(numbers) == 1 else (None,)  # not for an array: its tasks are shown one by one
+    served = () if number is None else tuple(database.shares_of_job(cluster, number, uid=limits.uid)[:SHARES])
+    return dataclasses.replace(
+        found,
+        more=any(limit == len(some) for limit, some in counts),
+        forwarders=served,
+    )
 
 
 def check_name(job: str) -> None:

@@ -19,10 +19,14 @@ from reprise.matcher.linkage.features import FEATURES, Kind
 from reprise.matcher.submission import Script, Submission
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.support import explanation_console
+from reprise.matcher.support.explainer import _fitting
+from reprise.matcher.support.explanation import share_text
 from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.job_story import Explained, Story
 from reprise.matcher.support.shortfall import shortfall
+from reprise.matcher.wire import protocol
 from reprise.matcher.wire.protocol import decision_reply
+from tests.unit.database_values import forwarder_share
 from tests.unit.matcher.support.test_shortfall import BITS
 from tests.unit.matcher_daemon import RULES, SCRIPT, job, knowing, record
 
@@ -222,3 +226,22 @@ def test_a_hidden_story_can_be_sent_and_read() -> None:
     told = hide(story(decided(load("thesis"), 0.001, alices()), alices()), 1001)
     read = Story.from_json(json.loads(json.dumps(told.to_json())))
     assert shown(read) == shown(told) and "another user's job" in shown(read)
+
+
+def test_forwarders_of_the_users_job_are_shown_without_bandwidths_of_another_users_record() -> None:
+    whole = story(decided(load("thesis"), 0.001, alices()), alices())
+    shares = tuple(forwarder_share(12, uid=uid, reason="job 12 started: 598.9 MB/s") for uid in (1001, 1002))
+    found = hide(dataclasses.replace(whole, forwarders=shares), 1001)
+    assert [(share.uid, share.forwarders, share.reason) for share in found.forwarders] == [
+        (1001, ("10.0.1.1:5640",), "")
+    ]
+    assert share_text(found.forwarders[0]).endswith(": 10.0.1.1:5640: by mckp")
+
+
+def test_many_forwarders_do_not_keep_an_explanation_from_fitting_into_a_frame() -> None:
+    many = tuple(f"/{number:03d}{'x' * 103}" for number in range(512))
+    whole = story(decided(load("thesis"), 0.001, alices()), alices())
+    reply = _fitting(dataclasses.replace(whole, forwarders=(forwarder_share(12, forwarders=many),) * 5))
+    assert reply["kind"] == "explanation" and protocol.frame(reply)
+    told = Story.from_json(reply["story"])
+    assert 1 <= len(told.forwarders) < 5 and told.more and told.decisions
