@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from ipaddress import IPv6Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -26,6 +26,7 @@ SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
 # Browsers interpret `//x` in a path as another host, and `/../x` as another path.
 _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
+_NUMERIC_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):([1-9][0-9]{0,4})")
 HOST_LIMIT = 253  # maximum number of characters in a DNS name
 SOCKET_PATH_LIMIT = 107  # maximum number of bytes in the path: sun_path without its NUL (unix(7))
 
@@ -106,6 +107,31 @@ def _host_and_port_or_nothing(text: str) -> str:
     if text:
         host_and_port(text)
     return text
+
+
+def forwarder_address(text: str) -> str:
+    """Return the address of an I/O forwarder, in the form that the forwarding library accepts.
+
+    It is `1.2.3.4:PORT`, `[2001:db8::1]:PORT`, or the absolute path of a Unix socket. Names of hosts are not accepted:
+    jobs resolve no names. Raise ValueError for any other text.
+    """
+    if text.startswith("/"):
+        if len(os.fsencode(text)) <= SOCKET_PATH_LIMIT and all("!" <= one <= "~" or one > "\x7f" for one in text):
+            return text
+    elif found := _NUMERIC_ADDRESS.fullmatch(text):
+        try:
+            (IPv6Address(found[1]) if found[1] else IPv4Address(found[2]))
+            if int(found[3]) <= 65535:
+                return text
+        except ValueError:
+            pass
+    raise ValueError(f"{text!r} is not ADDRESS:PORT or [ADDRESS]:PORT with a numeric address, or the path of a socket")
+
+
+def _each_once(texts: list[str]) -> list[str]:
+    if twice := sorted({text for text in texts if texts.count(text) > 1}):
+        raise ValueError(f"{twice[0]!r} is named twice: remove one of them")
+    return texts
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
@@ -304,6 +330,41 @@ class Mpich(Section):
     mpiexec: str = Field("mpiexec.hydra", description="command that launches trials with `launcher: hydra`")
 
 
+class Forwarding(Section):
+    """Settings of the arbiter, which shares out I/O forwarders among running jobs."""
+
+    forwarders: Annotated[
+        list[Annotated[str, AfterValidator(forwarder_address)]], Field(max_length=512), AfterValidator(_each_once)
+    ] = Field(
+        default_factory=list,
+        description="addresses of the forwarders: ADDRESS:PORT, [ADDRESS]:PORT or the path of a Unix socket; "
+        "[] means no forwarding",
+    )
+    maps: AbsolutePath = Field(
+        Path("/var/lib/reprise/forwarders"),
+        description="directory of the maps, which name the forwarders of each job, with the same path on every node",
+    )
+    policy: Literal["zero", "one", "static", "size", "process", "mckp", "oracle"] = Field(
+        "mckp", description="rule by which forwarders are shared out"
+    )
+    default: int | None = Field(
+        None,
+        ge=0,
+        le=65536,
+        description="forwarders of a job whose application was not measured; if none, in proportion to its nodes",
+    )
+    direct: bool = Field(True, description="whether jobs may access the file system without a forwarder")
+    pause_s: float = Field(
+        1.0, ge=0, le=3600, description="seconds without I/O that a change of its forwarders is assumed to cost a job"
+    )
+    settle_s: float = Field(10.0, ge=0, le=86400, description="minimum seconds between two changes of a job")
+    check_s: float = Field(5.0, ge=0.5, le=3600, description="seconds between two checks of a forwarder")
+    queue_s: float = Field(30.0, ge=1, le=3600, description="seconds between two comparisons with Slurm's queue")
+    metrics: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
+        "", description="HOST:PORT at which the arbiter serves metrics for Prometheus; '' means none"
+    )
+
+
 class Config(Section):
     """Content of the configuration file."""
 
@@ -317,6 +378,7 @@ class Config(Section):
     openmpi: OpenMPI = OpenMPI()
     containers: Containers = Containers()
     mpich: Mpich = Mpich()
+    forwarding: Forwarding = Forwarding()
     web: Web = Web()
 
 

@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 _PLAIN = re.compile(r"[\w./:@%+,*-]+")
 
@@ -23,6 +24,23 @@ def line(event: str, **values: object) -> str:
             text = f"{value:.3g}" if isinstance(value, float) else str(value)
             words.append(f"{key}={text if _PLAIN.fullmatch(text) else json.dumps(text)}")
     return " ".join(words)
+
+
+class _EachLine(logging.Formatter):
+    """Formatter that puts the level before every line of a message; messages of the journal may have several lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))
+
+
+def log_to(stream: TextIO) -> None:
+    """Write a service's log to a stream, from the level INFO on."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_EachLine())
+    logger = logging.getLogger("reprise")
+    logger.handlers = [handler]
+    logger.setLevel(min(logging.INFO, logging.getLogger().getEffectiveLevel()))
+    logger.propagate = False
 
 
 class Throttle:

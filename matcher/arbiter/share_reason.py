@@ -9,6 +9,8 @@ from reprise.matcher.arbiter.forwarder_options import Offer, Option, offer, stat
 from reprise.matcher.arbiter.forwarder_policies import Policy, proportional
 from reprise.matcher.arbiter.forwarding_job import Job, Pool, Share, fits
 
+KEPT = "it has them already, and a change would not pay for itself"
+
 
 def reasons(policy: Policy, jobs: Sequence[Job], pool: Pool, shares: Mapping[str, Share]) -> dict[str, str]:
     """Return a line for each job, by job id, that says why a policy gives this share to it."""
@@ -22,11 +24,13 @@ def reasons(policy: Policy, jobs: Sequence[Job], pool: Pool, shares: Mapping[str
 
 def _by_knapsack(job: Job, pool: Pool, share: Share, offered: Offer) -> list[str]:
     options = offered.options[job.id]
-    chosen = next(one for one in options if one.share == share)
+    chosen = next((one for one in options if one.share == share), None)
     if job.curve is None:
         return [f"unknown application: {_default_of(share, pool)}"]
     if not any(one.bandwidth for one in options):
         return [f"no number of its curve is possible: {_default_of(share, pool)}"]
+    if chosen is None:  # the share that a running job holds remains possible for it
+        return [KEPT]
     found = [_choice(chosen, options)]
     largest = 0
     for number in job.curve:

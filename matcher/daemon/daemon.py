@@ -16,7 +16,7 @@ from reprise import __version__
 from reprise.config import Config, ConfigError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.store import size_on_disk
-from reprise.eventlog import line
+from reprise.eventlog import line, log_to
 from reprise.matcher.daemon import garbage_pauses
 from reprise.matcher.daemon.background import Background
 from reprise.matcher.daemon.decision_basis import Basis
@@ -50,7 +50,7 @@ def run(load_config: Callable[[], Config]) -> None:
 
     Raises ConfigError, LinkageError, DatabaseError or ServiceError if the daemon cannot start.
     """
-    _log_to_stderr()
+    log_to(sys.stderr)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     garbage_pauses.tolerate()
     basis = Basis(load_config)
@@ -216,19 +216,3 @@ async def _serve(
     notify(os.environ, "READY=1")
     await asyncio.gather(*(server.serve(stop) for server in servers))
     watchdog.cancel()
-
-
-class _EachLine(logging.Formatter):
-    """Formatter that puts the level before every line of a message; messages of the journal may have several lines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_EachLine())
-    logger = logging.getLogger("reprise")
-    logger.handlers = [handler]
-    logger.setLevel(min(logging.INFO, logging.getLogger().getEffectiveLevel()))
-    logger.propagate = False

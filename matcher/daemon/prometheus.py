@@ -134,8 +134,8 @@ class _LookedUp(Collector):
 class MetricsServer:
     """HTTP server of `/metrics`, with its own threads."""
 
-    def __init__(self, address: str, registry: CollectorRegistry) -> None:
-        """Listen on `address`. Raises ServiceError if that fails."""
+    def __init__(self, address: str, registry: CollectorRegistry, setting: str = "matcher.metrics") -> None:
+        """Listen on `address`, which `setting` states. Raises ServiceError if that fails."""
         host, port = host_and_port(address)
 
         class Handler(BaseHTTPRequestHandler):
@@ -178,8 +178,8 @@ class MetricsServer:
             self._server = Listening((host, port), Handler)
         except OSError as error:
             raise ServiceError(
-                f"{address}: metrics cannot be served there ({error.strerror or error}): set matcher.metrics to an "
-                "address of this host and a free port, or to '' for no metrics"
+                f"{address}: metrics cannot be served there ({error.strerror or error}): set {setting} to an address "
+                "of this host and a free port, or to '' for no metrics"
             ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 

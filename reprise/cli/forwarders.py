@@ -1,26 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise forwarders`: show how policies would share out a pool of I/O forwarders."""
+"""`reprise forwarders`: show the pool of I/O forwarders, who serves a job, and what other policies would give."""
 
 from __future__ import annotations
 
 import json
-from typing import BinaryIO
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from reprise.cli.reading import open_to_read
+from reprise.database.record_listing import plain, printable
 from reprise.output import versioned
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+    from reprise.config import Config
+    from reprise.database.entities import ForwarderShare, ForwarderState
+    from reprise.matcher.arbiter.forwarding_job import Job, Pool
 
 # The values of Policy, which is not imported here because its module imports numpy.
 POLICIES = ("zero", "one", "static", "size", "process", "mckp", "oracle")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+ARBITER = {True: "runs", False: "does not run: jobs keep the forwarders that they have", None: "unknown to this user"}
 
 
 @click.group()
 def forwarders() -> None:
-    """Show how policies would share out a pool of I/O forwarders among jobs."""
+    """Show the pool of I/O forwarders, who serves a job, and what other policies would give."""
+
+
+@forwarders.command("list")
+@AS_JSON
+@click.pass_obj
+def list_(settings: Settings, as_json: bool) -> None:
+    """List the forwarders, their states, and the jobs that they serve."""
+    from reprise.matcher.forwarding.map_directory import is_held
+    from reprise.matcher.support.staff import reader
+
+    config = settings.config
+    reader(config.access.staff).require_staff("may see which jobs forwarders serve")
+    with open_to_read(config) as database, database.one_state():
+        states = {state.address: state for state in database.states_now(config.site.cluster)}
+        shares = database.shares_now(config.site.cluster)
+    runs = is_held(config.forwarding.maps)
+    rows = [_row(address, states.get(address), shares) for address in config.forwarding.forwarders]
+    direct = [share.job_id for share in shares if not share.forwarders]
+    if as_json:
+        document = {"arbiter_runs": runs, "policy": config.forwarding.policy, "forwarders": rows, "direct": direct}
+        click.echo(json.dumps(versioned(document)))
+        return
+    if not rows:
+        click.echo("no forwarders: name them in forwarding.forwarders")
+        return
+    cells = [(row["address"], _state(row), _numbers(row["jobs"])) for row in rows]
+    click.echo(plain(cells, ("forwarder", "state", "jobs")))
+    if direct:
+        click.echo(f"direct access: {_numbers(direct)}")
+    click.echo(f"policy {config.forwarding.policy}; the arbiter {ARBITER[runs]}")
+
+
+@forwarders.command("map")
+@click.argument("job", metavar="JOB", type=click.IntRange(1, 2**32 - 1))
+@AS_JSON
+@click.pass_obj
+def map_(settings: Settings, job: int, as_json: bool) -> None:
+    """Show which forwarders serve JOB, since when and why, and which served it before.
+
+    JOB is the number in SLURM_JOB_ID, also for the tasks of an array. The exit status is 3 if nothing is known of the
+    job.
+    """
+    from reprise.matcher.errors import NothingKnownError
+    from reprise.matcher.support.explanation import share_text
+    from reprise.matcher.support.staff import reader
+
+    config = settings.config
+    me = reader(config.access.staff)
+    with open_to_read(config) as database:
+        found = database.shares_of_job(config.site.cluster, job, uid=None if me.staff else me.uid)
+    if not me.staff:  # the reason has bandwidths of the record's application, which may be another user's
+        found = [replace(share, reason="") for share in found]
+    if not found:
+        raise NothingKnownError(
+            f"job {job} never had a map: it is not running yet, it does not use forwarders (`reprise match explain "
+            f"{job}` shows its settings), or no arbiter ran"
+        )
+    if as_json:
+        click.echo(json.dumps(versioned({"job": job, "shares": [_share(share) for share in found]})))
+        return
+    for share in found:
+        click.echo(printable(share_text(share)))
 
 
 @forwarders.command()
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", metavar="[FILE]", required=False, type=click.File("rb"))
 @click.option(
     "--why",
     type=click.Choice(POLICIES),
@@ -29,8 +104,9 @@ def forwarders() -> None:
     help="Explain the shares under this policy.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all shares with their reasons as JSON.")
-def plan(file: BinaryIO, why: str, as_json: bool) -> None:
-    """Print the forwarders of each job in FILE under each policy, and why.
+@click.pass_obj
+def plan(settings: Settings, file: BinaryIO | None, why: str, as_json: bool) -> None:
+    """Print the forwarders of each job under each policy, and why, for the running jobs or the jobs in FILE.
 
     FILE is a JSON file with a pool of forwarders, running jobs, and the bandwidth of each job by number of forwarders;
     "-" means standard input. Nothing is changed.
@@ -38,9 +114,55 @@ def plan(file: BinaryIO, why: str, as_json: bool) -> None:
     from reprise.matcher.arbiter import forwarder_plan, plan_file
     from reprise.matcher.arbiter.forwarder_policies import Policy
 
-    pool, jobs = plan_file.read(file.read(), getattr(file, "name", "standard input"))
+    if file:
+        pool, jobs = plan_file.read(file.read(), getattr(file, "name", "standard input"))
+    else:
+        pool, jobs = _present(settings.config)
     plans = forwarder_plan.plan(jobs, pool)
     if as_json:
         click.echo(json.dumps(versioned(forwarder_plan.document(plans)), indent=2))
-    else:
+    elif jobs:
         click.echo(forwarder_plan.text(plans, jobs, Policy(why)))
+    else:
+        click.echo("no jobs: no job that uses forwarders is running")
+
+
+def _present(config: Config) -> tuple[Pool, Sequence[Job]]:
+    """Return the pool of the forwarders that work, and the running jobs that use forwarders."""
+    from reprise.matcher.forwarding.present_jobs import present
+    from reprise.matcher.support.staff import reader
+
+    reader(config.access.staff).require_staff("may see the jobs that use forwarders")
+    with open_to_read(config) as database:
+        return present(database, config)
+
+
+def _row(address: str, state: ForwarderState | None, shares: Sequence[ForwarderShare]) -> dict[str, Any]:
+    return {
+        "address": address,
+        "works": None if state is None else state.works,
+        "since": state and state.at,
+        "reason": state.reason if state else "",
+        "jobs": [share.job_id for share in shares if address in share.forwarders],
+    }
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    if row["works"] is None:
+        return "not checked yet"
+    return f"{'works' if row['works'] else 'failed'} since {_when(row['since'])}" + (
+        f": {row['reason']}" if row["reason"] else ""
+    )
+
+
+def _numbers(jobs: Sequence[int]) -> str:
+    return ", ".join(map(str, jobs)) or "none"
+
+
+def _share(share: ForwarderShare) -> dict[str, Any]:
+    keys = ("at", "until", "uid", "shared", "nodes", "processes", "policy", "reason")
+    return {"forwarders": list(share.forwarders), **{key: getattr(share, key) for key in keys}}
+
+
+def _when(at: float) -> str:
+    return f"{datetime.fromtimestamp(at).astimezone():%F %T}"

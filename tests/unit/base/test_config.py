@@ -22,6 +22,7 @@ UNSET = (
     ("matcher", "publish"),
     ("replica", "records"),
     ("database", "snapshot"),
+    ("forwarding", "default"),
 )
 """Settings without a default, which the shipped file shows as comments."""
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from bench.forwarder_queues.printed_results import APPLICATIONS, TABLE_5_3, table_5_3_jobs
-from reprise.matcher.arbiter import plan_file
+from reprise.matcher.arbiter import plan_file, share_reason
 from reprise.matcher.arbiter.forwarder_plan import document, plan, text
 from reprise.matcher.arbiter.forwarder_policies import Policy
-from reprise.matcher.arbiter.forwarding_job import Pool
+from reprise.matcher.arbiter.forwarding_job import Pool, Share
+from reprise.matcher.arbiter.share_reason import KEPT
 from reprise.matcher.errors import ArbiterError
 from tests.unit.matcher.arbiter.arbiter_values import job
 
@@ -174,3 +175,8 @@ def test_reasons_under_formulas_show_the_computation() -> None:
     assert reasons(Policy.ORACLE, *jobs, pool=pool)["IOR-MPI"] == "5089.9 MB/s, its fastest number"
     assert reasons(Policy.ZERO, *jobs)["MAD"] == "direct access for all jobs"
     assert reasons(Policy.ONE, *jobs)["MAD"] == "one for each job"
+
+
+def test_a_share_that_is_held_but_not_offered_has_a_reason() -> None:
+    steep = job("a", {0: 10.0, 4: 50.0, 8: 40.0})
+    assert share_reason.reasons(Policy.MCKP, [steep], POOL, {"a": Share(8)}) == {"a": KEPT}

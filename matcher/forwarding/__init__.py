@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Service of the arbiter: which jobs run, which forwarders work, and who serves whom."""
