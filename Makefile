@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/forward tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py tools/slurm_options.py
 C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro accelerators/forward/client \
-  accelerators/forward/forwarder demo bench/apps bench/fakeapp bench/mpiio tuner/programs/replay tuner/programs/witness
+  accelerators/forward/forwarder demo bench/apps bench/fakeapp bench/mpiio tuner/programs/forge tuner/programs/replay tuner/programs/witness
 
 .PHONY: help
 help: ## list the targets
@@ -127,9 +127,10 @@ install-forwarder: ## install the forwarder of I/O nodes, if libevent is there t
 	@$(MAKE) --no-print-directory --silent -C accelerators/forward/forwarder install
 
 .PHONY: install-tools
-install-tools: ## install the programs of campaigns: benchmarks, replay, and the check of MPI-IO hints
+install-tools: ## install the programs of campaigns: benchmarks, replay, I/O patterns, and the check of MPI-IO hints
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/collbench install
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/replay install
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/forge install
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness install
 
 .PHONY: install-etc
@@ -213,6 +214,7 @@ uninstall: ## remove installed files (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
 	@$(MAKE) --no-print-directory -C tuner/programs/collbench uninstall
 	@$(MAKE) --no-print-directory -C tuner/programs/replay uninstall
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/forge uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/skeleton uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/forward/forwarder uninstall

@@ -8,10 +8,11 @@ effect, since they are settings of the forwarders here.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StrictInt, StringConstraints, ValidationError, model_validator
 
 from reprise.config import Section, first_problem
 from reprise.tuner.errors import TunerError
@@ -20,11 +21,22 @@ from reprise.tuner.forge.forge_pattern import Exploration, Layout, Operation, Ph
 MOST_THREADS = 128
 MOST_FORWARDERS = 65536
 MOST_BYTES = 2**63 - 1  # the largest offset that system calls take
+# Limits of the program, as in forge_plan.h.
+LARGEST_REQUEST = 2**30
+LONGEST_PATH = 4000
 MOST_REPETITIONS = 10**6
+
+
+def _of_bytes(path: str) -> str:
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise ValueError(f"has more than {LONGEST_PATH} bytes: use a shorter path")
+    return path
+
 
 Threads = Annotated[StrictInt, Field(ge=1, le=MOST_THREADS)]
 Bytes = Annotated[StrictInt, Field(ge=1, le=MOST_BYTES)]
-FilePath = Annotated[str, StringConstraints(min_length=1, max_length=4095, pattern=r"^[^\x00\n]+$")]
+RequestSize = Annotated[StrictInt, Field(ge=1, le=LARGEST_REQUEST)]
+FilePath = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00\n]+$"), AfterValidator(_of_bytes)]
 
 
 class _Common(Section):
@@ -57,13 +69,13 @@ class _Placed(Section):
 class _Flat(_Common, _Placed):
     operations: Literal["write", "read"] = "write"
     total_size: Bytes
-    request_size: Bytes
+    request_size: RequestSize
 
 
 class _Pattern(_Placed):
     operation: Literal["open", "write", "read", "close"]
     total_size: Bytes | None = None
-    request_size: Bytes | None = None
+    request_size: RequestSize | None = None
 
     @model_validator(mode="after")
     def _has_sizes(self) -> _Pattern:

@@ -61,18 +61,3 @@ class Exploration:
     direct_io: bool = False
     stone_wall: float | None = None
     validation: bool = False
-
-
-def client_problem(clients: int, forwarders: int) -> str:
-    """Return why a number of clients cannot use a number of forwarders, in one line; "" if they can.
-
-    Each forwarder serves equally many clients.
-    """
-    if clients < 1:
-        return "there are no clients: start one process at least"
-    if forwarders and clients % forwarders:
-        return (
-            f"{clients} clients cannot be divided equally among {forwarders} forwarders: start a multiple of "
-            f"{forwarders} processes"
-        )
-    return ""

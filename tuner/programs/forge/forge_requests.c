@@ -28,15 +28,3 @@ uint64_t forge_offset(const struct forge_pattern *pattern, uint32_t client, uint
     }
     return position * pattern->size;
 }
-
-uint64_t forge_bytes(const struct forge_pattern *pattern)
-{
-    return pattern->count * pattern->size * pattern->clients;
-}
-
-int64_t forge_forwarder(uint32_t clients, uint32_t forwarders, uint32_t client)
-{
-    if (forwarders == 0 || clients == 0 || clients % forwarders != 0 || client >= clients)
-        return -1;
-    return client / (clients / forwarders);
-}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of the forwarding explorer: at which offsets each client reads or writes, and through which forwarder. Pure
-// functions, without MPI.
+// Requests of the forwarding explorer: at which offsets each client reads or writes. Pure functions, without MPI.
 #ifndef REPRISE_FORGE_REQUESTS_H
 #define REPRISE_FORGE_REQUESTS_H
 
@@ -28,12 +27,5 @@ int forge_pattern_set(struct forge_pattern *pattern, enum forge_layout layout, u
 
 // Return the offset of a client's request in its file. Clients and requests are numbered from 0.
 uint64_t forge_offset(const struct forge_pattern *pattern, uint32_t client, uint64_t request);
-
-// Return the number of bytes that all clients move together.
-uint64_t forge_bytes(const struct forge_pattern *pattern);
-
-// Return the forwarder that serves a client, numbered from 0: neighboring clients have the same one, and each forwarder
-// serves equally many. Returns -1 if the clients cannot be divided equally, or if there are no forwarders.
-int64_t forge_forwarder(uint32_t clients, uint32_t forwarders, uint32_t client);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the explorer's offsets and its division of clients among forwarders, as compiled from C."""
+"""Test the explorer's offsets, as compiled from C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from reprise.tuner.forge.forge_pattern import Layout, client_problem
+from reprise.tuner.forge.forge_pattern import Layout
 from tests.places import ROOT
 
 SOURCE = ROOT / "tuner/programs/forge/forge_requests.c"
@@ -33,9 +33,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         *(ctypes.POINTER(Pattern), ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64)
     ]
     found.forge_offset.argtypes = [ctypes.POINTER(Pattern), ctypes.c_uint32, ctypes.c_uint64]
-    found.forge_offset.restype = found.forge_bytes.restype = ctypes.c_uint64
-    found.forge_forwarder.argtypes = [ctypes.c_uint32] * 3
-    found.forge_forwarder.restype = ctypes.c_int64
+    found.forge_offset.restype = ctypes.c_uint64
     return found
 
 
@@ -65,8 +63,7 @@ def test_requests_to_a_shared_file_cover_it_once(library: ctypes.CDLL, layout: L
         for client in range(5)
         for request in range(found.count)
     ]
-    assert sorted(offsets) == list(range(0, library.forge_bytes(ctypes.byref(found)), 3))
-    assert library.forge_bytes(ctypes.byref(found)) == 5 * 7 * 3
+    assert sorted(offsets) == list(range(0, 5 * 7 * 3, 3))
 
 
 def test_offsets_of_large_files_do_not_overflow(library: ctypes.CDLL) -> None:
@@ -75,7 +72,7 @@ def test_offsets_of_large_files_do_not_overflow(library: ctypes.CDLL) -> None:
         found = pattern(library, layout, clients=2**20, total=2**63 - 1, size=size)
         assert found is not None
         last = library.forge_offset(ctypes.byref(found), found.clients - 1, found.count - 1)
-        assert last + size == library.forge_bytes(ctypes.byref(found)) <= 2**63 - 1
+        assert last + size == found.clients * found.count * size <= 2**63 - 1
 
 
 @pytest.mark.parametrize(
@@ -85,16 +82,6 @@ def test_patterns_without_a_request_for_each_client_are_refused(
     library: ctypes.CDLL, clients: int, total: int, size: int
 ) -> None:
     assert pattern(library, Layout.INDIVIDUAL, clients, total, size) is None
-
-
-def test_each_forwarder_serves_equally_many_neighboring_clients(library: ctypes.CDLL) -> None:
-    assert [library.forge_forwarder(6, 3, client) for client in range(7)] == [0, 0, 1, 1, 2, 2, -1]
-
-
-@pytest.mark.parametrize(("clients", "forwarders"), [(6, 4), (6, 0), (0, 3), (3, 6)])
-def test_clients_that_cannot_be_divided_have_no_forwarder(library: ctypes.CDLL, clients: int, forwarders: int) -> None:
-    assert library.forge_forwarder(clients, forwarders, 0) == -1
-    assert client_problem(clients, forwarders) or not forwarders
 
 
 def test_the_layouts_in_python_are_those_in_c() -> None:
