@@ -10,7 +10,7 @@ from typing import Any
 from reprise.config import Section
 from reprise.tuner.model import method_settings as of_policies
 from reprise.tuner.model.space import Space
-from reprise.tuner.noise import repeat, thesis_filter
+from reprise.tuner.noise import even, repeat, thesis_filter
 from reprise.tuner.noise.noise_policy import Evaluation, Resampling, winner
 from reprise.tuner.noise.racing_settings import RacingSettings
 
@@ -34,6 +34,7 @@ def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> R
 POLICIES: Mapping[str, Policy] = {
     "none": Policy(repeat.Never),
     "static": Policy(repeat.Static, repeat.StaticSettings),
+    "even": Policy(even.Even, even.EvenSettings),
     "sedr": Policy(repeat.Sedr, repeat.SedrSettings),
     "thesis": Policy(thesis_filter.Thesis),
     "racing": Policy(_racing, RacingSettings),

@@ -81,6 +81,32 @@ def test_points_under_repetition_are_completed_after_the_search_is_stopped() -> 
     assert policy.again(history * 3, stopped=1) is None
 
 
+def test_even_runs_all_points_equally_often_in_rounds() -> None:
+    policy, points = build("even", SPACE, 20, 1, evaluations=5), [at(number) for number in range(4)]
+    history = [Evaluation(point, 1.0, initial=True) for point in points]
+    assert policy.again(history[:3]) is None, "the search proposes new points first"
+    assert policy.again(history[:3], [at(3)]) is not None, "also points under way count"
+    assert policy.again(history[:3], stopped=3) is not None, "unless there is none"
+    rounds = []
+    for _ in range(4):
+        for _ in points:
+            point = policy.again(history)
+            assert point is not None
+            history.append(Evaluation(point, 1.0))
+        rounds.append([one.point["a"] for one in history[-4:]])
+    assert all(sorted(one) == [0, 1, 2, 3] for one in rounds)
+    assert len({tuple(one) for one in rounds}) > 1, "the order is random"
+    assert policy.again(history) is None
+
+
+def test_even_repeats_neither_failed_points_nor_those_under_way() -> None:
+    policy = build("even", SPACE, 50, 1, evaluations=2)
+    history = [Evaluation(at(0), None), Evaluation(at(1), 1.0), Evaluation(at(2), 1.0, censored=True)]
+    assert policy.again(history, stopped=3) == at(1)
+    assert policy.again(history, [at(1)], stopped=3) is None
+    assert policy.again([], stopped=0) is None
+
+
 def test_static_does_not_repeat_a_point_that_failed_or_was_stopped() -> None:
     policy = build("static", SPACE, 50, 1)
     assert policy.again([Evaluation(at(0), None)]) is None
