@@ -14,6 +14,7 @@ from reprise.matcher.support.jobs import campaign_proposal
 from reprise.tuner.components import component_file as components
 from reprise.tuner.definition import component_registry
 from reprise.tuner.definition.campaign_definition import CampaignError
+from reprise.tuner.forge import forwarders_settings
 from reprise.tuner.mpich import mpich_settings
 from reprise.tuner.nccl import nccl_settings
 from reprise.tuner.openmpi import collectives_settings as collectives
@@ -33,6 +34,8 @@ SAID: dict[str, Any] = {
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
     "collectives": ["allreduce"],
     "sizes": [8, 1048576],
+    "prefixes": ["/scratch"],
+    "io_bytes": 500_000_000,
     "tuner_plugin": "/opt/nccl/libnccl-tuner-example.so",
     "benchmark_path": "/opt/nccl-tests/build",
 }
@@ -79,6 +82,8 @@ def test_the_form_of_each_component_makes_a_complete_file(name: str, config: Con
         assert mpich_settings.read(described["defaults"], definition["settings"]).layouts
     elif described["kind"] == "nccl":  # its component loads the site's tuner plugin
         assert nccl_settings.read(described["defaults"], definition["settings"]).sizes == [8, 1048576]
+    elif described["kind"] == "forwarders":  # its component needs a pool of forwarders and the forwarding library
+        assert forwarders_settings.read(described["defaults"], definition["settings"]).forwarders == [1, 2, 4, 8]
     elif described["kind"] == "application":
         assert components.read(described, definition.get("settings", {})).parameters
     elif described["kind"] == "together":

@@ -17,7 +17,7 @@ from typing import Any
 
 from reprise import __version__
 from reprise.config import Config
-from reprise.database.entities import Campaign, CampaignState, Scope, TrialState
+from reprise.database.entities import Campaign, CampaignState, Scope, Trial, TrialState
 from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign import campaign_spec, preview
 from reprise.tuner.campaign.campaign_account import refuse_root
@@ -40,6 +40,7 @@ from reprise.tuner.executors.slurm_commands import Slurm, SlurmCommands, clear
 from reprise.tuner.model.component import (
     Comparison,
     Component,
+    CurveComponent,
     MergingComponent,
     Problem,
     Publication,
@@ -140,7 +141,9 @@ def run(
                 results = coordinator.run()
                 found = [result.comparison for result in results if result.comparison]
                 earlier = _earlier(database, definition, component)
-                publications = _publications(component, earlier, found, trials.prove, config.artifacts.directory)
+                publications = _publications(
+                    component, earlier, found, trials.prove, config.artifacts.directory, journal.rows()
+                )
                 measured = [row for row in journal.rows() if row.state is TrialState.COMPLETE]
                 publications = with_sizes(publications, map(trials.directory, measured))
             defaults = {result.problem: result.default for result in results}
@@ -266,9 +269,12 @@ def _publications(
     found: Sequence[Comparison],
     run: Runner,
     artifacts: Path,
+    trials: Sequence[Trial],
 ) -> Sequence[Publication]:
     if not found:
         return []
+    if isinstance(component, CurveComponent):
+        return component.publish_curve(trials, found)
     if earlier is not None and isinstance(component, MergingComponent):
         return component.publish_with(earlier, found, run, artifacts)
     return component.publish(found, run, artifacts)

@@ -18,6 +18,7 @@ from reprise.tuner.definition.campaign_definition import Application, CampaignEr
 from reprise.tuner.model import touched_names
 from reprise.tuner.model.component import Component
 
+FORWARDERS = "forwarders"
 TOGETHER = "together"  # the kind that combines several components; the campaign's settings name their files
 # Maps a kind to its module, which has `build(definition: Mapping, settings: Mapping, config: Config) -> Component`.
 KINDS: dict[str, str] = {
@@ -26,6 +27,7 @@ KINDS: dict[str, str] = {
     "mpich-collectives": "reprise.tuner.mpich.mpich_component",
     "nccl": "reprise.tuner.nccl.nccl_component",
     "landscape": "reprise.tuner.model.landscape_component",
+    FORWARDERS: "reprise.tuner.forge.forwarders_component",
     TOGETHER: "reprise.tuner.together.together_component",
 }
 
@@ -37,9 +39,10 @@ def read(
 ) -> dict[str, Any]:
     """Return the content of a component's file.
 
-    Keys are added to the content: `application` holds the campaign's job if the component runs it, and `components` and
-    `proxy` hold the content of the files that the campaign's settings name. All of this is stored with the campaign, so
-    that a resumed campaign runs with its original files. Raise CampaignError with one line if a file is invalid.
+    Keys are added to the content: `application` holds the campaign's job if the component runs it, and `components`,
+    `proxy` and `pattern` hold the content of the files that the campaign's settings name. All of this is stored with
+    the campaign, so that a resumed campaign runs with its original files. Raise CampaignError with one line if a file
+    is invalid.
     """
     path = config.tuner.components / f"{name}.yaml"
     if not _is_there(path, name):
@@ -54,12 +57,8 @@ def read(
         raise CampaignError(f"{path}: kind {definition['kind']!r} is unknown: use one of {', '.join(KINDS)}")
     if problem := touched_names.objection(definition.get("touches", [])):
         raise CampaignError(f"{path}: touches: {problem}")
-    if definition["kind"] == TOGETHER:
-        named = (settings or {}).get("components", {})
-        definition["components"] = {str(one): read(str(one), config) for one in named}
-        if proxy := (settings or {}).get("proxy"):
-            definition["proxy"] = read_script(Path(str(proxy)))
-    if definition["kind"] in ("application", TOGETHER) and application:
+    definition |= _named_files(definition["kind"], settings or {}, config)
+    if definition["kind"] in ("application", FORWARDERS, TOGETHER) and application:
         definition["application"] = {
             "path": str(application.script),
             "script": read_script(application.script),
@@ -69,6 +68,18 @@ def read(
     return definition
 
 
+def _named_files(kind: str, settings: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    """Return the content of the files that a campaign's settings name."""
+    found: dict[str, Any] = {}
+    if kind == TOGETHER:
+        found["components"] = {str(one): read(str(one), config) for one in settings.get("components", {})}
+        if proxy := settings.get("proxy"):
+            found["proxy"] = read_script(Path(str(proxy)))
+    if kind == FORWARDERS and (pattern := settings.get("pattern")):
+        found["pattern"] = read_script(Path(str(pattern)), "the pattern to replay")
+    return found
+
+
 def _is_there(path: Path, name: str) -> bool:
     try:
         return path.name == f"{name}.yaml" and path.is_file()  # the name must not be a path to another directory
@@ -76,14 +87,15 @@ def _is_there(path: Path, name: str) -> bool:
         return False
 
 
-def read_script(path: Path) -> str:
-    """Return a batch script exactly, with bytes that are not UTF-8 as surrogates. Raise CampaignError on failure."""
+def read_script(path: Path, what: str = "the application's batch script") -> str:
+    """Return a batch script exactly, with bytes that are not UTF-8 as surrogates. Raise CampaignError on failure.
+
+    `what` describes the file in errors.
+    """
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
-        raise CampaignError(
-            f"{path}: cannot be read ({error.strerror}): give the path of the application's batch script"
-        ) from error
+        raise CampaignError(f"{path}: cannot be read ({error.strerror}): give the path of {what}") from error
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:

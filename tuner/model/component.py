@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from reprise.database.entities import Artifact, Measurement, Record
+from reprise.database.entities import Artifact, Measurement, Record, Trial
 from reprise.tuner.model.space import Parametrization, Space, same
 
 
@@ -241,6 +241,14 @@ class RoundComponent(Component, Protocol):
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
         """Return the plan of one run that evaluates points of several problems of a round, one after the other."""
+
+
+@runtime_checkable
+class CurveComponent(Component, Protocol):
+    """A component whose record keeps the measurements of all points, not only of the winner."""
+
+    def publish_curve(self, trials: Sequence[Trial], comparisons: Sequence[Comparison]) -> Sequence[Publication]:
+        """Publish the results of all trials of the campaign."""
 
 
 @runtime_checkable

@@ -197,7 +197,16 @@ def test_an_allocator_becomes_a_request_for_its_library(place: Path) -> None:
 
 FOR_JOBS = sorted(
     {path.stem for path in SHIPPED.glob("*.yaml")}
-    - {"landscape", "mpich-collectives", "nccl-collectives", "openmpi-collectives", "sbb", "lustre", "together"}
+    - {
+        "forwarders",
+        "landscape",
+        "mpich-collectives",
+        "nccl-collectives",
+        "openmpi-collectives",
+        "sbb",
+        "lustre",
+        "together",
+    }
 )
 
 
