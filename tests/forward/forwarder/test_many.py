@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test of many clients at once, with and without write-back, some of which end without notice."""
+"""Test of many clients at once, with and without write-back; some clients end without notice."""
 
 from __future__ import annotations
 
