@@ -94,6 +94,21 @@ static uint32_t number_of(const char *name)
     return hash;
 }
 
+// Copy the path of the map, with the job's number in place of %j. Returns false if that is not possible.
+static bool read_map(struct settings *settings, const char *value, const char *job)
+{
+    static const char place[] = "%j";
+    const char *at = strstr(value, place);
+    if (at && (!job || variables_number(job, 1, UINT32_MAX) < 0)) {
+        return false;
+    }
+    const size_t before = at ? (size_t)(at - value) : strlen(value);
+    const size_t room = sizeof settings->map;
+    const int bytes =
+        snprintf(settings->map, room, "%.*s%s%s", (int)before, value, at ? job : "", at ? at + sizeof place - 1 : "");
+    return value[0] == '/' && bytes >= 0 && (size_t)bytes < room && !strstr(settings->map, place);
+}
+
 static void read_places(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
 {
     const char *map = lookup("REPRISE_FORWARD_MAP");
@@ -101,15 +116,15 @@ static void read_places(struct settings *settings, variables_lookup *lookup, var
     if (!map || !*map || !prefixes || !*prefixes) {
         return;
     }
-    if (map[0] != '/' || strlen(map) >= sizeof settings->map) {
+    if (strlen(map) >= sizeof settings->map || !read_map(settings, map, lookup("SLURM_JOB_ID"))) {
         variables_complain_about(complain, LIBRARY, "REPRISE_FORWARD_MAP", map,
-                                 "use an absolute path of at most 4095 bytes; nothing is forwarded");
+                                 "use an absolute path of at most 4095 bytes, with %j at most once and only in jobs; "
+                                 "nothing is forwarded");
     } else if (!read_prefixes(settings, prefixes)) {
         variables_complain_about(complain, LIBRARY, "REPRISE_FORWARD_PREFIXES", prefixes,
                                  "use at most 8 absolute paths without \"..\", separated by colons; nothing is "
                                  "forwarded");
     } else {
-        memcpy(settings->map, map, strlen(map) + 1);
         settings->enabled = true;
     }
 }

@@ -47,6 +47,7 @@ int pure_enabled(const struct settings *settings);
 long long pure_least(const struct settings *settings);
 unsigned pure_node(const struct settings *settings);
 int pure_prefixes(const struct settings *settings);
+const char *pure_map(const struct settings *settings);
 
 int pure_enabled(const struct settings *settings)
 {
@@ -61,6 +62,11 @@ long long pure_least(const struct settings *settings)
 unsigned pure_node(const struct settings *settings)
 {
     return settings->node;
+}
+
+const char *pure_map(const struct settings *settings)
+{
+    return settings->map;
 }
 
 int pure_prefixes(const struct settings *settings)

@@ -25,6 +25,7 @@ def pure(programs: Path) -> ctypes.CDLL:
     library.pure_complaint.restype = ctypes.c_char_p
     library.pure_least.restype = ctypes.c_longlong
     library.pure_node.restype = ctypes.c_uint
+    library.pure_map.restype = ctypes.c_char_p
     return library
 
 
@@ -124,6 +125,21 @@ def test_a_prefix_that_the_kernel_would_write_otherwise_is_refused(pure: ctypes.
     settings, said = read(pure, **MAP | {"REPRISE_FORWARD_PREFIXES": prefixes})
     assert not pure.pure_enabled(settings)
     assert said.startswith(f'libreprise_forward: REPRISE_FORWARD_PREFIXES="{prefixes[:100]}" is ignored: use at most 8')
+
+
+def test_the_number_of_the_job_replaces_its_place_in_the_path_of_the_map(pure: ctypes.CDLL) -> None:
+    given = MAP | {"REPRISE_FORWARD_MAP": "/run/%j.map", "SLURM_JOB_ID": "4294967295"}
+    settings, said = read(pure, **given)
+    assert (pure.pure_enabled(settings), pure.pure_map(settings), said) == (1, b"/run/4294967295.map", "")
+    longest = "/" + 4084 * "a" + "%j"
+    assert pure.pure_enabled(read(pure, **given | {"REPRISE_FORWARD_MAP": longest})[0])
+    bad_maps = ("run/%j", "%j", "/run/%j/%j", "/a" + longest[1:])
+    bad_jobs = ("", "0", "-1", "../7", "7/../8", "%j", "7 ", 30 * "9")
+    for bad in (*({"REPRISE_FORWARD_MAP": one} for one in bad_maps), *({"SLURM_JOB_ID": one} for one in bad_jobs)):
+        settings, said = read(pure, **given | bad)
+        assert not pure.pure_enabled(settings) and "with %j at most once and only in jobs" in said, bad
+    outside = {name: value for name, value in given.items() if name != "SLURM_JOB_ID"}
+    assert not pure.pure_enabled(read(pure, **outside)[0])
 
 
 def test_several_prefixes_are_read(pure: ctypes.CDLL) -> None:
