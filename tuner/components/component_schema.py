@@ -113,6 +113,10 @@ class ParameterSection(ValuesSection):
     when: dict[str, Scalars] = Field(
         default_factory=dict, description="has an effect only if other parameters have these values"
     )
+    touches: Touched = Field(
+        default_factory=list,
+        description="names in a profile that it affects; those of the component if empty",
+    )
     description: str = ""
 
     def checked(self, value: Scalar) -> Value:

@@ -23,6 +23,11 @@ _SELECTED = re.compile(r"coll:base:comm_select: selecting\s+([a-z0-9_]+), priori
 _PARAMETER = re.compile(r"^mca:[^:]+:[^:]+:param:([^:]+):value:", re.MULTILINE)
 
 
+def known_variables(ompi_info: str) -> Collection[str]:
+    """Return the variables of the build's parameters. Raise TunerError if the command `ompi_info` fails."""
+    return {f"{PREFIX}{name}" for name in _PARAMETER.findall(ask(ompi_info))}
+
+
 def with_known(description: Description, ompi_info: str) -> Description:
     """Return the description without the parameters that the build does not have; `ompi_info` is the command.
 
@@ -31,7 +36,7 @@ def with_known(description: Description, ompi_info: str) -> Description:
     """
     if not description.known_to:
         return description
-    known = {f"{PREFIX}{name}" for name in _PARAMETER.findall(ask(ompi_info))}
+    known = known_variables(ompi_info)
     parameters = [one for one in description.parameters if one.name in known]
     if not parameters:
         missing = ", ".join(one.name for one in description.parameters)

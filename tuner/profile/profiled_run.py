@@ -13,6 +13,7 @@ from reprise.database.entities import TrialState
 from reprise.matcher.submission import Submission, parse
 from reprise.tuner.components import cold_files
 from reprise.tuner.components.job_size import tasks_on_each
+from reprise.tuner.components.touched_operations import operations
 from reprise.tuner.components.user_script import sets
 from reprise.tuner.definition import component_registry
 from reprise.tuner.definition.campaign_place import claim
@@ -137,10 +138,11 @@ def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]
     for path in sorted(config.tuner.components.glob("*.yaml")):
         try:
             described = component_registry.read(path.stem, config)
+            names = operations(described, config.openmpi.ompi_info)
         except TunerError as error:
             say(str(error))
             continue
         if described["kind"] not in NOT_JUDGED:
             has_rules = described["kind"] == "collectives"  # campaigns measure rules on all ranks of the job only
-            found[path.stem] = Touches(described.get("touches", ()), described.get("libraries", ()), has_rules)
+            found[path.stem] = Touches(names, described.get("libraries", ()), has_rules)
     return found

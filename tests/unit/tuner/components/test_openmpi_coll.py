@@ -11,8 +11,10 @@ import pytest
 
 from reprise.tuner.components import openmpi_build
 from reprise.tuner.components.openmpi_build import objection, preferred, with_known
+from reprise.tuner.components.touched_operations import operations
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import TrialOutput, TrialPlan
+from reprise.tuner.model.touched_names import that_hold
 from tests.unit.component_values import component, shipped
 from tests.unit.tuner.components.test_publication import published
 
@@ -81,3 +83,32 @@ def test_ucc_is_enabled_together_with_its_priority() -> None:
     given = made.plan(problem.key, {**problem.default, "ucc": "90"}).environment
     assert given == {"OMPI_MCA_coll_ucc_priority": "90", "OMPI_MCA_coll_ucc_enable": "90"}
     assert dataclasses.asdict(DESCRIPTION)["known_to"] == "openmpi"
+
+
+def affected(monkeypatch: pytest.MonkeyPatch, *names: str, ranks_share_nodes: bool = False) -> set[str]:
+    """Return the operations that the component can affect if Open MPI has the components `names`."""
+    monkeypatch.setattr(openmpi_build, "ask", lambda _: build(*names))
+    touched = operations(shipped("openmpi-coll"), "ompi_info")
+    held = that_hold(touched, ranks_share_nodes=ranks_share_nodes)
+    return {name.removeprefix("mpi.collective.") for name in held}
+
+
+def test_a_profile_judges_the_component_by_what_the_build_has_and_the_ranks_can_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both, memory = {"bcast", "reduce"}, {"allreduce", "barrier", "bcast", "reduce"}
+    assert affected(monkeypatch, "tuned", "sm", "adapt") == both
+    assert affected(monkeypatch, "tuned", "sm", "adapt", ranks_share_nodes=True) == memory
+    assert affected(monkeypatch, "xhc") == set() and affected(monkeypatch, "xhc", ranks_share_nodes=True) == memory
+    whole = {name.removeprefix("mpi.collective.") for name in shipped("openmpi-coll")["touches"]}
+    assert affected(monkeypatch, "sm", "ucc") == whole == affected(monkeypatch, "tuned")
+
+
+def test_a_build_that_cannot_be_asked_may_have_all_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: str) -> str:
+        raise TunerError("ompi_info: not found")
+
+    monkeypatch.setattr(openmpi_build, "ask", fail)
+    assert operations(shipped("openmpi-coll"), "ompi_info") == shipped("openmpi-coll")["touches"]
+    assert operations(shipped("openmpi-collectives"), "ompi_info") == shipped("openmpi-collectives")["touches"]
+    assert operations(shipped("romio"), "ompi_info") == shipped("romio")["touches"]
