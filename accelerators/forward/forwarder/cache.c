@@ -215,6 +215,11 @@ int cache_start(struct forwarder *forwarder, char *error, size_t room)
     return 0;
 }
 
+bool cache_is_idle(const struct forwarder *forwarder)
+{
+    return !forwarder->cache || writers_are_idle(forwarder->cache);
+}
+
 void cache_stop(struct forwarder *forwarder)
 {
     struct cache *cache = forwarder->cache;

@@ -10,6 +10,9 @@
 int cache_start(struct forwarder *forwarder, char *error, size_t room);
 void cache_stop(struct forwarder *forwarder);
 
+// Return whether diod has answered all requests of the cache.
+bool cache_is_idle(const struct forwarder *forwarder);
+
 // Prepare for delayed writes through a fid that was opened.
 void cache_opened(struct fid *fid, const struct session *session);
 

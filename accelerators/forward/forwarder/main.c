@@ -17,12 +17,15 @@
 
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_WAIT_US 100000
+#define ANSWER_WAIT_US 5000
+#define ANSWER_WAITS_MAX 1000
 
 struct program {
     struct forwarder forwarder;
     struct event *accepting;
     struct event *resuming; // accepts again after a lack of descriptors
     bool stopping;
+    int answer_waits; // times that the end has been put off, because diod has not answered
 };
 
 static void on_accept(evutil_socket_t listening, short what, void *own)
@@ -54,10 +57,23 @@ static void on_resuming(evutil_socket_t fd, short what, void *own)
     }
 }
 
-static void on_drained(void *own)
+// End the program when diod has answered all requests, because diod dies if it answers on a closed connection.
+static void end_soon(evutil_socket_t fd, short what, void *own)
 {
     struct program *program = own;
-    event_base_loopbreak(program->forwarder.base);
+    const struct timeval wait = {.tv_usec = ANSWER_WAIT_US};
+    const bool answered = !program->forwarder.sessions && cache_is_idle(&program->forwarder);
+    (void)fd;
+    (void)what;
+    if (answered || program->answer_waits++ >= ANSWER_WAITS_MAX ||
+        event_base_once(program->forwarder.base, -1, EV_TIMEOUT, end_soon, program, &wait)) {
+        event_base_loopbreak(program->forwarder.base);
+    }
+}
+
+static void on_drained(void *own)
+{
+    end_soon(-1, 0, own);
 }
 
 // The first signal ends the connections and drains the cache; a second one ends the program at once.

@@ -315,6 +315,18 @@ struct writer *writer_get(struct cache *cache, const char *export, uint32_t user
     return writer;
 }
 
+bool writers_are_idle(const struct cache *cache)
+{
+    for (const struct writer *writer = cache->writers; writer; writer = writer->next) {
+        for (int i = 0; i < WRITER_CALLS; i++) {
+            if (writer->calls[i].done) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void writers_stop(struct cache *cache)
 {
     while (cache->writers) {

@@ -51,6 +51,9 @@ struct message *writer_request(uint8_t type, uint32_t bytes, uint32_t fid);
 // Close a fid, without waiting for the reply.
 void writer_clunk(struct writer *writer, uint32_t fid);
 
+// Return whether diod has answered all requests.
+bool writers_are_idle(const struct cache *cache);
+
 void writers_stop(struct cache *cache);
 
 #endif

@@ -83,7 +83,8 @@ def test_data_get_to_the_file_system_by_age_and_at_the_end(place: Place, mode: s
     fid = opened(place, nine, "file")
     nine.write(fid, 0, b"by age")
     wait_for("age", lambda: (place.export / "file").read_bytes() == b"by age")
-    place.terminate()
+    place.terminate()  # at once: diod may still have to answer, and dies of SIGPIPE if nobody listens
+    assert place.diod and place.diod.poll() is None
     nine = start(place, mode, LATE)
     fid = opened(place, nine, "file")
     nine.write(fid, 0, b"at end")
