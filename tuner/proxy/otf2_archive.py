@@ -22,7 +22,7 @@ from reprise.tuner.proxy.mix_file import RANKS_MAX
 AT_ONCE = 10_000
 """Number of records to read at a time; this many need some 2 MB of memory."""
 END = b"\x02\x01"
-"""Last bytes of a complete event file.
+"""Last bytes of a complete file of events or definitions.
 
 Files without these bytes are rejected, since the library would read past the end of its buffer.
 """
@@ -182,6 +182,9 @@ def _be_quiet(library: ModuleType) -> None:
 
 def _definitions(path: Path, library: ModuleType, reader: Any) -> Definitions:
     said = _Said(library)
+    file = path.with_suffix(".def")
+    if file.is_file() and _last_bytes(file, len(END)) != END:
+        raise ProxyError(f"{path}: its definitions are missing, truncated or damaged")
     try:
         creator = library.Reader_GetCreator(reader)
         library.Reader_SetSerialCollectiveCallbacks(reader)
