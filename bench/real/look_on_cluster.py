@@ -14,7 +14,7 @@ from bench.real.catalogue import Program
 from bench.real.comparing import Environment
 from bench.real.looking import Limits, Looking, Tried, cost
 from bench.real.on_cluster import answer_of, placed
-from bench.real.running import directory, run_program
+from bench.real.running import OFF, directory, run_program
 from tests.cluster.machine import VirtualCluster
 
 STARTING_S = 3.0
@@ -40,7 +40,7 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
     )
 
     def run(environment: Environment) -> float:
-        return run_program(cluster, quick if environment else program, environment, "--reprise=off")
+        return run_program(cluster, quick if environment else program, environment, OFF)
 
     limits = Limits(pairs, limit_s, elapsed_s + STARTING_S)
     click.echo(f"{program.name:18} {cost(tried, limits)}")

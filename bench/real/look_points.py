@@ -25,6 +25,7 @@ from typing import Any
 
 import click
 
+from bench.real.plan_settings import job_settings
 from reprise import config as configuration
 from reprise.config import Config
 from reprise.tuner.application.tried_calls import tried_calls
@@ -137,13 +138,11 @@ def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
     plan = ingredient.add(TrialPlan([], 1, 1, script=""), point)
     if plan.options or plan.directives or plan.script:
         raise NotHereError("needs options or lines of the batch script")
-    preload = {"LD_PRELOAD": ":".join(plan.preload)} if plan.preload else {}
     words = ",".join(f"{name}={value}" for name, value in _changed(point, ingredient.default).items())
     return {
         "component": ingredient.name,
         "name": f"{ingredient.name}.{words}",
-        "environment": {**plan.environment, **preload},
-        "files": dict(plan.files),
+        **job_settings(plan),
     }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from bench.real.catalogue import Program
 from bench.real.communication import communicating, only_communicates
 from bench.real.comparing import Environment
-from bench.real.proxy_loss import OFF, Loss, proxy_loss
-from bench.real.running import ProgramError, directory, run_program
+from bench.real.proxy_loss import Loss, proxy_loss
+from bench.real.running import OFF, ProgramError, directory, run_program
 from reprise.tuner.model.statistics import paired_gain
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon

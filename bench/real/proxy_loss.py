@@ -14,12 +14,11 @@ from typing import Any
 from bench.real.catalogue import Program
 from bench.real.comparing import gains
 from bench.real.on_cluster import answer_of, placed
-from bench.real.running import run_program
+from bench.real.running import OFF, run_program
 from tests.cluster.machine import VirtualCluster
 
 Loss = tuple[float, float, float]
 """Additional run time with the proxy's best setting (0.03: 3 %), with its 95 % bounds."""
-OFF = "--reprise=off"
 
 
 def proxy_loss(

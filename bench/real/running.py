@@ -14,6 +14,7 @@ from tests.cluster.spec import SOURCE
 from tests.waiting import NotSeenError
 
 USER = "alice"
+OFF = "--reprise=off"
 TIMED = re.compile(r"^real\s+(\d+)m([\d.]+)s$", re.MULTILINE)
 MAKE_TIMEOUT_S = 300
 

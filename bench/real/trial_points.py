@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from bench.real.plan_settings import JobSettings, job_settings
 from reprise import config as configuration
 from reprise.cli.reading import open_to_read
 from reprise.config import Config
@@ -40,9 +41,7 @@ def unverified(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {**definition, "components": without}
 
 
-def job_of(
-    campaign: Campaign, points: Sequence[Parametrization], words: str, config: Config
-) -> dict[str, Mapping[str, str]]:
+def job_of(campaign: Campaign, points: Sequence[Parametrization], words: str, config: Config) -> JobSettings:
     """Return the variables and files that give a job the setting that the words describe.
 
     `points` are the settings of the campaign's trials. Raises NotFoundError if none of them fits the words, or if the
@@ -57,8 +56,7 @@ def job_of(
     plan, plain = component.plan(problem.key, point), component.plan(problem.key, problem.default)
     if plan.script != plain.script or [*plan.options, *plan.directives] != [*plain.options, *plain.directives]:
         raise NotFoundError(f"{words}: needs options or lines of the batch script")
-    preload = {"LD_PRELOAD": ":".join(plan.preload)} if plan.preload else {}
-    return {"environment": {**plan.environment, **preload}, "files": dict(plan.files)}
+    return job_settings(plan)
 
 
 def main(argv: Sequence[str]) -> int:
