@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an ordinary job needs to get the settings of a trial's plan."""
+"""Convert a plan of a trial to the settings of an ordinary job."""
 
 from __future__ import annotations
 
