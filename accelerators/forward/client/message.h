@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of 9P2000.L: the numbers of their types, and functions that write and read them. All numbers in a message
+// Messages of 9P2000.L: functions that write and read them. All numbers in a message
 // are little-endian. A message is size[4] type[1] tag[2] and the fields of its type. The functions have no side effects
 // other than changing their arguments.
 #ifndef FORWARD_MESSAGE_H
@@ -10,29 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum message_type {
-    MESSAGE_RLERROR = 7,   // ecode[4]
-    MESSAGE_TLOPEN = 12,   // fid[4] flags[4]
-    MESSAGE_RLOPEN = 13,   // qid[13] iounit[4]
-    MESSAGE_TGETATTR = 24, // fid[4] request_mask[8]
-    MESSAGE_RGETATTR = 25, // valid[8] qid[13] mode[4] uid[4] gid[4] nlink[8] rdev[8] size[8] ...
-    MESSAGE_TFSYNC = 50,   // fid[4] datasync[4]
-    MESSAGE_RFSYNC = 51,
-    MESSAGE_TVERSION = 100, // msize[4] version[s]
-    MESSAGE_RVERSION = 101, // msize[4] version[s]
-    MESSAGE_TAUTH = 102,    // afid[4] uname[s] aname[s] n_uname[4]
-    MESSAGE_RAUTH = 103,    // aqid[13]
-    MESSAGE_TATTACH = 104,  // fid[4] afid[4] uname[s] aname[s] n_uname[4]
-    MESSAGE_RATTACH = 105,  // qid[13]
-    MESSAGE_TWALK = 110,    // fid[4] newfid[4] nwname[2] nwname*(wname[s])
-    MESSAGE_RWALK = 111,    // nwqid[2] nwqid*(wqid[13])
-    MESSAGE_TREAD = 116,    // fid[4] offset[8] count[4]
-    MESSAGE_RREAD = 117,    // count[4] data[count]
-    MESSAGE_TWRITE = 118,   // fid[4] offset[8] count[4] data[count]
-    MESSAGE_RWRITE = 119,   // count[4]
-    MESSAGE_TCLUNK = 120,   // fid[4]
-    MESSAGE_RCLUNK = 121,
-};
+#include "../nine.h"
 
 #define MESSAGE_VERSION "9P2000.L"
 #define MESSAGE_HEADER 7        // bytes of size, type and tag
@@ -71,7 +49,7 @@ static inline void message_put_string(struct message *message, const char *text,
     message->at += length;
 }
 
-static inline void message_begin(struct message *message, uint8_t *buffer, size_t size, enum message_type type,
+static inline void message_begin(struct message *message, uint8_t *buffer, size_t size, enum nine_type type,
                                  uint16_t tag)
 {
     *message = (struct message){buffer, buffer, buffer + size, false};

@@ -19,22 +19,22 @@ struct remote_file *remote_find(struct link *link, const struct stat *status, bo
 enum link_result remote_close(struct state *state, struct link *link, struct remote_file *file, int64_t deadline_ns)
 {
     struct message message, reply;
-    session_begin(link, &message, MESSAGE_TCLUNK);
+    session_begin(link, &message, TCLUNK);
     message_put(&message, file->fid, 4);
     if (file->dirty) {
         debts_add(&state->debts, file, link->address, false);
     }
     *file = (struct remote_file){0};
-    return session_ask(link, &message, MESSAGE_RCLUNK, &reply, deadline_ns);
+    return session_ask(link, &message, RCLUNK, &reply, deadline_ns);
 }
 
 enum link_result remote_sync(struct link *link, struct remote_file *file, bool only_data, int64_t deadline_ns)
 {
     struct message message, reply;
-    session_begin(link, &message, MESSAGE_TFSYNC);
+    session_begin(link, &message, TFSYNC);
     message_put(&message, file->fid, 4);
     message_put(&message, only_data, 4);
-    const enum link_result result = session_ask(link, &message, MESSAGE_RFSYNC, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RFSYNC, &reply, deadline_ns);
     file->dirty = file->dirty && result != LINK_OK;
     return result;
 }
@@ -61,7 +61,7 @@ static enum link_result walk_on(struct link *link, uint32_t from, uint32_t to, c
 {
     struct message message, reply;
     unsigned names = 0;
-    session_begin(link, &message, MESSAGE_TWALK);
+    session_begin(link, &message, TWALK);
     message_put(&message, from, 4);
     message_put(&message, to, 4);
     uint8_t *count = message.at;
@@ -73,7 +73,7 @@ static enum link_result walk_on(struct link *link, uint32_t from, uint32_t to, c
     }
     struct message number = message_of(count, 2);
     message_put(&number, names, 2);
-    const enum link_result result = session_ask(link, &message, MESSAGE_RWALK, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RWALK, &reply, deadline_ns);
     return result == LINK_OK && message_get(&reply, 2) != names ? LINK_REFUSED : result;
 }
 
@@ -95,10 +95,10 @@ static enum link_result compare(struct state *state, struct link *link, uint32_t
                                 int64_t deadline_ns)
 {
     struct message message, reply;
-    session_begin(link, &message, MESSAGE_TGETATTR);
+    session_begin(link, &message, TGETATTR);
     message_put(&message, fid, 4);
     message_put(&message, MESSAGE_GETATTR_BASIC, 8);
-    const enum link_result result = session_ask(link, &message, MESSAGE_RGETATTR, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RGETATTR, &reply, deadline_ns);
     if (result != LINK_OK) {
         return result;
     }
@@ -115,10 +115,10 @@ static enum link_result compare(struct state *state, struct link *link, uint32_t
 static enum link_result open_fid(struct link *link, uint32_t fid, bool writing, uint32_t *chunk, int64_t deadline_ns)
 {
     struct message message, reply;
-    session_begin(link, &message, MESSAGE_TLOPEN);
+    session_begin(link, &message, TLOPEN);
     message_put(&message, fid, 4);
     message_put(&message, writing, 4); // O_RDONLY or O_WRONLY
-    const enum link_result result = session_ask(link, &message, MESSAGE_RLOPEN, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RLOPEN, &reply, deadline_ns);
     if (result != LINK_OK) {
         return result;
     }
@@ -132,9 +132,9 @@ static enum link_result open_fid(struct link *link, uint32_t fid, bool writing, 
 static enum link_result drop_fid(struct link *link, uint32_t fid, int64_t deadline_ns)
 {
     struct message message, reply;
-    session_begin(link, &message, MESSAGE_TCLUNK);
+    session_begin(link, &message, TCLUNK);
     message_put(&message, fid, 4);
-    return session_ask(link, &message, MESSAGE_RCLUNK, &reply, deadline_ns);
+    return session_ask(link, &message, RCLUNK, &reply, deadline_ns);
 }
 
 enum link_result remote_open(struct state *state, struct link *link, int fd, const struct target *target, bool writing,

@@ -12,7 +12,7 @@ static enum link_result receive(struct link *link, size_t bytes, int64_t deadlin
     return link_receive(link, &to, 1, deadline_ns);
 }
 
-static enum link_result read_reply(struct link *link, uint16_t tag, enum message_type type, struct message *reply,
+static enum link_result read_reply(struct link *link, uint16_t tag, enum nine_type type, struct message *reply,
                                    int64_t deadline_ns)
 {
     enum link_result result = receive(link, MESSAGE_HEADER, deadline_ns);
@@ -23,19 +23,19 @@ static enum link_result read_reply(struct link *link, uint16_t tag, enum message
     const size_t size = message_get(reply, 4);
     const uint64_t got = message_get(reply, 1), tagged = message_get(reply, 2);
     if (size < MESSAGE_HEADER || size - MESSAGE_HEADER > BUFFER_BYTES || tagged != tag ||
-        (got != type && got != MESSAGE_RLERROR)) {
+        (got != type && got != RLERROR)) {
         return LINK_ENDED;
     }
     result = receive(link, size - MESSAGE_HEADER, deadline_ns);
     *reply = message_of(link->buffer, size - MESSAGE_HEADER);
-    return result == LINK_OK && got == MESSAGE_RLERROR ? LINK_REFUSED : result;
+    return result == LINK_OK && got == RLERROR ? LINK_REFUSED : result;
 }
 
-enum link_result session_ask(struct link *link, struct message *message, enum message_type type, struct message *reply,
+enum link_result session_ask(struct link *link, struct message *message, enum nine_type type, struct message *reply,
                              int64_t deadline_ns)
 {
     const size_t size = message_end(message, 0);
-    const uint16_t tag = type == MESSAGE_RVERSION ? MESSAGE_NO_TAG : TAG;
+    const uint16_t tag = type == RVERSION ? MESSAGE_NO_TAG : TAG;
     struct iovec from = {link->buffer, size};
     if (!size) {
         return LINK_REFUSED; // the message is too long
@@ -49,9 +49,9 @@ enum link_result session_ask(struct link *link, struct message *message, enum me
     return result;
 }
 
-void session_begin(struct link *link, struct message *message, enum message_type type)
+void session_begin(struct link *link, struct message *message, enum nine_type type)
 {
-    message_begin(message, link->buffer, BUFFER_BYTES, type, type == MESSAGE_TVERSION ? MESSAGE_NO_TAG : TAG);
+    message_begin(message, link->buffer, BUFFER_BYTES, type, type == TVERSION ? MESSAGE_NO_TAG : TAG);
 }
 
 enum link_result session_start(struct link *link, int64_t deadline_ns)
@@ -61,10 +61,10 @@ enum link_result session_start(struct link *link, int64_t deadline_ns)
     if (result != LINK_OK) {
         return result;
     }
-    session_begin(link, &message, MESSAGE_TVERSION);
+    session_begin(link, &message, TVERSION);
     message_put(&message, MESSAGE_BYTES, 4);
     message_put_string(&message, MESSAGE_VERSION, sizeof MESSAGE_VERSION - 1);
-    result = session_ask(link, &message, MESSAGE_RVERSION, &reply, deadline_ns);
+    result = session_ask(link, &message, RVERSION, &reply, deadline_ns);
     if (result != LINK_OK) {
         return result == LINK_REFUSED ? LINK_ENDED : result;
     }
@@ -99,14 +99,14 @@ static enum link_result write_credential(struct link *link, uint32_t fid, int64_
     if (!length) {
         return LINK_REFUSED;
     }
-    session_begin(link, &message, MESSAGE_TWRITE);
+    session_begin(link, &message, TWRITE);
     message_put(&message, fid, 4);
     message_put(&message, 0, 8);
     message_put(&message, length, 4);
     for (size_t i = 0; i < length; i++) {
         message_put(&message, (unsigned char)credential[i], 1);
     }
-    const enum link_result result = session_ask(link, &message, MESSAGE_RWRITE, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RWRITE, &reply, deadline_ns);
     return result == LINK_OK && message_get(&reply, 4) != length ? LINK_REFUSED : result;
 }
 
@@ -116,10 +116,10 @@ static enum link_result authenticate(struct link *link, const struct prefix *pre
     struct message message, reply;
     const uint32_t wanted = session_new_fid(link);
     *fid = MESSAGE_NO_FID;
-    session_begin(link, &message, MESSAGE_TAUTH);
+    session_begin(link, &message, TAUTH);
     message_put(&message, wanted, 4);
     put_user(&message, prefix);
-    const enum link_result result = session_ask(link, &message, MESSAGE_RAUTH, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RAUTH, &reply, deadline_ns);
     if (result != LINK_OK) {
         return result == LINK_REFUSED ? LINK_OK : result;
     }
@@ -146,11 +146,11 @@ enum link_result session_attach(struct link *link, int prefix, ino_t root, int64
     if (result != LINK_OK) {
         return result == LINK_REFUSED ? LINK_ENDED : result;
     }
-    session_begin(link, &message, MESSAGE_TATTACH);
+    session_begin(link, &message, TATTACH);
     message_put(&message, session_root(prefix), 4);
     message_put(&message, afid, 4);
     put_user(&message, directory);
-    result = session_ask(link, &message, MESSAGE_RATTACH, &reply, deadline_ns);
+    result = session_ask(link, &message, RATTACH, &reply, deadline_ns);
     if (result != LINK_OK) {
         return result == LINK_REFUSED ? LINK_ENDED : result;
     }

@@ -9,11 +9,11 @@
 
 // Send the message that `message` has begun and wait for the reply with this tag. On LINK_OK, `reply` contains the
 // fields of the reply, whose type is `type`.
-enum link_result session_ask(struct link *link, struct message *message, enum message_type type, struct message *reply,
+enum link_result session_ask(struct link *link, struct message *message, enum nine_type type, struct message *reply,
                              int64_t deadline_ns);
 
 // Begin a message in the link's buffer.
-void session_begin(struct link *link, struct message *message, enum message_type type);
+void session_begin(struct link *link, struct message *message, enum nine_type type);
 
 // Connect to link->address, and agree with the forwarder on the protocol.
 enum link_result session_start(struct link *link, int64_t deadline_ns);

@@ -77,8 +77,7 @@ static enum link_result ask(struct transfer *transfer, unsigned number)
     int count = transfer_gather(transfer->request, transfer->vector, transfer->inside, &bytes, link->vectors + 1);
     *piece = (struct piece){
         .begin = transfer->asked, .bytes = bytes, .vector = transfer->vector, .inside = transfer->inside, .busy = true};
-    message_begin(&message, link->buffer, BUFFER_BYTES, writing ? MESSAGE_TWRITE : MESSAGE_TREAD,
-                  (uint16_t)(FIRST_TAG + number));
+    message_begin(&message, link->buffer, BUFFER_BYTES, writing ? TWRITE : TREAD, (uint16_t)(FIRST_TAG + number));
     message_put(&message, transfer->file->fid, 4);
     message_put(&message, (uint64_t)transfer->start + transfer->asked, 8);
     message_put(&message, bytes, 4);
@@ -106,15 +105,15 @@ static enum link_result hear(struct transfer *transfer)
     if (!piece || !piece->busy) {
         return LINK_ENDED;
     }
-    if (type == MESSAGE_RLERROR && size == MESSAGE_RREAD_BYTES) {
+    if (type == RLERROR && size == MESSAGE_RREAD_BYTES) {
         transfer->limit = piece->begin < transfer->limit ? piece->begin : transfer->limit;
-    } else if (type != (writing ? MESSAGE_RWRITE : MESSAGE_RREAD) || value > piece->bytes ||
+    } else if (type != (writing ? RWRITE : RREAD) || value > piece->bytes ||
                size != MESSAGE_RREAD_BYTES + (writing ? 0 : value)) {
         return LINK_ENDED;
     } else if (value < piece->bytes && piece->begin + value < transfer->limit) {
         transfer->limit = piece->begin + value;
     }
-    if (type == MESSAGE_RREAD) {
+    if (type == RREAD) {
         size_t bytes = value;
         const int count = transfer_gather(transfer->request, piece->vector, piece->inside, &bytes, link->vectors);
         result = link_receive(link, link->vectors, count, next_deadline(transfer));

@@ -7,37 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum wire_type {
-    RLERROR = 7,
-    TSTATFS = 8,
-    TLOPEN = 12,
-    TLCREATE = 14,
-    TSYMLINK = 16,
-    TMKNOD = 18,
-    TRENAME = 20,
-    TREADLINK = 22,
-    TGETATTR = 24,
-    TSETATTR = 26,
-    TXATTRWALK = 30,
-    TXATTRCREATE = 32,
-    TREADDIR = 40,
-    TFSYNC = 50,
-    TLOCK = 52,
-    TGETLOCK = 54,
-    TLINK = 70,
-    TMKDIR = 72,
-    TRENAMEAT = 74,
-    TUNLINKAT = 76,
-    TVERSION = 100,
-    TAUTH = 102,
-    TATTACH = 104,
-    TFLUSH = 108,
-    TWALK = 110,
-    TREAD = 116,
-    TWRITE = 118,
-    TCLUNK = 120,
-    TREMOVE = 122,
-};
+#include "../nine.h"
 
 #define HEADER_BYTES 7U
 #define QID_BYTES 13U
