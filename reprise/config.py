@@ -28,6 +28,7 @@ _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{
 _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
 _NUMERIC_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):([1-9][0-9]{0,4})")
 HOST_LIMIT = 253  # maximum number of characters in a DNS name
+PREFIX_LIMIT, PREFIXES_LIMIT = 4095, 8  # limits of the forwarding library: bytes of a prefix, number of prefixes
 SOCKET_PATH_LIMIT = 107  # maximum number of bytes in the path: sun_path without its NUL (unix(7))
 
 
@@ -132,6 +133,13 @@ def _each_once(texts: list[str]) -> list[str]:
     if twice := sorted({text for text in texts if texts.count(text) > 1}):
         raise ValueError(f"{twice[0]!r} is named twice: remove one of them")
     return texts
+
+
+def _prefix(path: Path) -> Path:
+    text = os.fspath(path)
+    if ":" in text or "\n" in text or ".." in path.parts or len(os.fsencode(text)) > PREFIX_LIMIT or text == "/":
+        raise ValueError(f"{text!r} is not a directory that can be forwarded: name one without `:` and `..`, and not /")
+    return path
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
@@ -340,6 +348,14 @@ class Forwarding(Section):
         description="addresses of the forwarders: ADDRESS:PORT, [ADDRESS]:PORT or the path of a Unix socket; "
         "[] means no forwarding",
     )
+    prefixes: Annotated[
+        list[Annotated[AbsolutePath, AfterValidator(_prefix)]], Field(max_length=PREFIXES_LIMIT)
+    ] = Field(
+        default_factory=list,
+        description="directories whose files go through forwarders, which export them under the same paths; "
+        "[] means no forwarding",
+    )
+    auth: Literal["munge", "none"] = Field("munge", description="how the forwarders authenticate users")
     maps: AbsolutePath = Field(
         Path("/var/lib/reprise/forwarders"),
         description="directory of the maps, which name the forwarders of each job, with the same path on every node",

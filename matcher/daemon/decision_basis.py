@@ -13,6 +13,7 @@ from reprise.eventlog import line
 from reprise.matcher.daemon import garbage_pauses, record_loaders
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.known_records import readable
+from reprise.matcher.forwarding import job_variables
 from reprise.matcher.linkage.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ class Basis:
             if all_of_them:
                 self.knowledge = knowledge_of(changed, self._model, self.config)
             else:
-                self.knowledge.change(readable(changed), gone)
+                forwarding = job_variables.of_jobs(self.config.forwarding)
+                self.knowledge.change(readable(changed, forwarding), gone)
         self._time_linkage()
 
     def load_records(self) -> int | None:
@@ -60,7 +62,7 @@ class Basis:
 
         Loads nothing and returns None if several processes would not be faster or cannot be started.
         """
-        plan = record_loaders.plan(self.config.database.path)
+        plan = record_loaders.plan(self.config.database.path, job_variables.of_jobs(self.config.forwarding))
         if plan is None:
             return None
         with garbage_pauses.ignored():

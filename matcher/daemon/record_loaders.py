@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,13 +44,14 @@ class Plan:
     """Plan that divides the records of the database at `path` into pieces, given by their first and last ids.
 
     `number` is the sequence number of the last record change when the plan was made. Later changes may or may not be
-    included in the records that are read.
+    included in the records that are read. `forwarding` is passed to `readable`.
     """
 
     path: Path
     number: int
     pieces: Sequence[tuple[int, int]]
     workers: int
+    forwarding: Mapping[str, str]
 
     def batches(self, prepare: Preparation) -> Iterator[Batch]:
         """Yield all records, in order; if the workers fail, this process logs the failure and reads the rest itself."""
@@ -64,13 +65,14 @@ class Plan:
             log.warning(line("workers-failed", left=len(self.pieces) - done, error=error or type(error).__name__))
         with DaemonDatabase.open(self.path, read_only=True) as database:
             for first, last in self.pieces[done:]:
-                yield batch(readable(database.record_texts(first, last)), prepare)
+                yield batch(readable(database.record_texts(first, last), self.forwarding), prepare)
 
     def _by_workers(self, prepare: Preparation) -> Iterator[Batch]:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        pool = ProcessPoolExecutor(self.workers, get_context("fork"), _begin, (os.getpid(), self.path, prepare))
+        given = (os.getpid(), self.path, self.forwarding, prepare)
+        pool = ProcessPoolExecutor(self.workers, get_context("fork"), _begin, given)
         waiting: deque[Future[Batch]] = deque()
         try:
             for piece in self.pieces:
@@ -83,7 +85,7 @@ class Plan:
             pool.shutdown(cancel_futures=True)
 
 
-def plan(path: Path) -> Plan | None:
+def plan(path: Path, forwarding: Mapping[str, str]) -> Plan | None:
     """Return a plan; None if workers would not be faster, or if this process has threads and so must not fork.
 
     Workers that are forked from a process with threads may hang. The caller must not have a database open, because
@@ -100,24 +102,25 @@ def plan(path: Path) -> Plan | None:
     if len(ids) < MINIMUM:
         return None
     pieces = [(ids[first], ids[min(first + PIECE, len(ids)) - 1]) for first in range(0, len(ids), PIECE)]
-    return Plan(path, number, pieces, min(processors, WORKERS))
+    return Plan(path, number, pieces, min(processors, WORKERS), forwarding)
 
 
 # --- in the workers
 
 _path: Path
+_forwarding: Mapping[str, str]
 _prepare: Preparation
 
 
-def _begin(parent: int, path: Path, prepare: Preparation) -> None:
-    global _path, _prepare
+def _begin(parent: int, path: Path, forwarding: Mapping[str, str], prepare: Preparation) -> None:
+    global _path, _forwarding, _prepare
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # otherwise, an idle worker would outlive its parent
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends its workers
     gc.disable()
-    _path, _prepare = path, prepare
+    _path, _forwarding, _prepare = path, forwarding, prepare
 
 
 @cache
@@ -126,4 +129,4 @@ def _database() -> DaemonDatabase:
 
 
 def _batch(first: int, last: int) -> Batch:
-    return batch(readable(_database().record_texts(first, last)), _prepare)
+    return batch(readable(_database().record_texts(first, last), _forwarding), _prepare)

@@ -13,6 +13,7 @@ from reprise.matcher.decision.decide import Knowledge
 from reprise.matcher.decision.guards import Policy
 from reprise.matcher.decision.known_records import readable
 from reprise.matcher.decision.site_access import access_of
+from reprise.matcher.forwarding import job_variables
 from reprise.matcher.linkage.linkage_model import Model, load
 
 OMPI_INFO_TIMEOUT_S = 10.0
@@ -25,7 +26,8 @@ def model_of(config: Config) -> Model:
 
 def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) -> Knowledge:
     """Return the records and the model, ready for linkage; records that cannot be read are logged and left out."""
-    return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+    known = readable(records, job_variables.of_jobs(config.forwarding))
+    return Knowledge(known, model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
 def policy_of(config: Config) -> Policy:

@@ -19,15 +19,18 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from pydantic import Json as JsonText
 
+from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.database.entities import RecordStatus, RecordText, Scope
 from reprise.database.gain_subject import subject_in
 from reprise.eventlog import line
+from reprise.matcher.forwarding import job_variables
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import NOT_QUICK, JobMetadata
 from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
+NO_VARIABLES: Mapping[str, str] = {}
 _PATH = re.compile(r"(?:^|[=:,;\s\"'])(/[^\s:,;=\"']+)")
 TERMS = 65_536  # maximum number of cached `Terms`; if there are more, equal `Terms` may be different objects
 
@@ -179,14 +182,21 @@ class _Own(_Strict, from_attributes=True):
     gain_low: FiniteFloat
 
 
-def read(row: RecordText) -> Known:
-    """Return the record in a row of the database. Raises UnreadableError if it cannot be used for decisions."""
+def read(row: RecordText, forwarding: Mapping[str, str] = NO_VARIABLES) -> Known:
+    """Return the record in a row of the database. Raises UnreadableError if it cannot be used for decisions.
+
+    `forwarding` are the site's variables for jobs that use I/O forwarders (see `job_variables`).
+    """
     where = ""
     try:
         environment = _environment(row)
+        problem = environment_problem(environment)
+        if environment.get(PRELOAD_VARIABLE) == job_variables.LIBRARY:
+            environment |= forwarding
+            problem = problem or (None if forwarding else job_variables.NOT_CONFIGURED)
         names, values = tuple(environment), tuple(environment.values())
         shared = (row.component, row.scope, row.status, row.context, row.conflicts, row.quarantined_for)
-        terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment), _places(values))
+        terms = _terms(*shared, names, row.gain_low > 0, problem, _places(values))
         where = "metadata."
         metadata = JobMetadata.from_text(row.metadata) if terms.scope is Scope.APPLICATION else None
     except ValidationError as error:
@@ -244,13 +254,18 @@ def _terms(
     )
 
 
-def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
-    """Yield each record's id with the record, or with None if the record is retired or unreadable (which is logged)."""
+def readable(
+    records: Iterable[RecordText], forwarding: Mapping[str, str] = NO_VARIABLES
+) -> Iterator[tuple[int, Known | None]]:
+    """Yield each record's id with the record, or with None if the record is retired or unreadable (which is logged).
+
+    `forwarding` is passed to `read`.
+    """
     for text in records:
         record = None
         if text.status != RecordStatus.RETIRED:
             try:
-                record = read(text)
+                record = read(text, forwarding)
             except UnreadableError as error:
                 log.warning(line("record-unreadable", record=text.id, error=error))
         yield text.id, record

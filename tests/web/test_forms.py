@@ -34,7 +34,6 @@ SAID: dict[str, Any] = {
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
     "collectives": ["allreduce"],
     "sizes": [8, 1048576],
-    "prefixes": ["/scratch"],
     "io_bytes": 500_000_000,
     "tuner_plugin": "/opt/nccl/libnccl-tuner-example.so",
     "benchmark_path": "/opt/nccl-tests/build",

@@ -21,6 +21,7 @@ from reprise.database.forwarding import COMPONENT
 from reprise.database.gain_subject import GAIN_OF
 from reprise.matcher.arbiter.record_curve import with_samples
 from reprise.matcher.errors import ArbiterError
+from reprise.matcher.forwarding.job_variables import LIBRARY, MAP, of_site
 from reprise.matcher.forwarding.map_directory import map_text
 from reprise.tuner.components import libraries
 from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload
@@ -35,14 +36,10 @@ from reprise.tuner.model.component import Comparison, Problem, Publication, Runn
 from reprise.tuner.model.space import Parametrization
 
 PATTERN = "pattern"  # key of the pattern file's text in a component's definition, see `component_registry`
-LIBRARY = "forward"
 MAP_FILE = "forwarders"
-MAP, PREFIXES = "REPRISE_FORWARD_MAP", "REPRISE_FORWARD_PREFIXES"
-OWNER = "REPRISE_FORWARD_MAP_OWNER"
 LEAST_BYTES = 65536
 """Size in bytes of the smallest request that the library forwards by default."""
 CONFLICTS = ("REPRISE_FORWARD_*",)
-JOB = "%j"  # stands for the job's number in the path of its map, as in the file names of sbatch
 UNIT = "1/(MB/s)"
 MEGABYTE = 1e6
 
@@ -58,7 +55,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
     exploration = None
     if checked.pattern is not None:
         exploration = forge_file.read(definition[PATTERN], str(checked.pattern))
-        _check(exploration, checked)
+        _check(exploration, checked, config)
     library = libraries.required(LIBRARY, config.tuner.preload_directory)
     workload = Workload(**definition[APPLICATION])
     found = ForwardersComponent(definition["version"], checked, workload, exploration, config, library)
@@ -66,7 +63,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
     return found
 
 
-def _check(exploration: Exploration, settings: ForwardersSettings) -> None:
+def _check(exploration: Exploration, settings: ForwardersSettings, config: Config) -> None:
     """Raise TunerError if the library would forward no request of the pattern, so that all trials would be equal."""
     if exploration.direct_io:
         raise TunerError(f"{settings.pattern}: files with direct_io (O_DIRECT) are never forwarded: set it to 0")
@@ -78,9 +75,9 @@ def _check(exploration: Exploration, settings: ForwardersSettings) -> None:
         )
     for text in paths(exploration):
         path = Path(text)
-        if ".." in path.parts or not any(path.is_relative_to(prefix) for prefix in settings.prefixes):
+        if ".." in path.parts or not any(path.is_relative_to(prefix) for prefix in config.forwarding.prefixes):
             raise TunerError(
-                f"{settings.pattern}: path {text} is not below a directory in settings.prefixes, so it would not be "
+                f"{settings.pattern}: path {text} is not below a directory in forwarding.prefixes, so it would not be "
                 "forwarded: correct one of them"
             )
 
@@ -179,12 +176,7 @@ class ForwardersComponent:
         publication = Publication.of(
             chosen,
             parametrization=kept,
-            environment={
-                PRELOAD_VARIABLE: LIBRARY,
-                MAP: str(self._config.forwarding.maps / JOB),
-                OWNER: str(os.geteuid()),  # campaigns and the arbiter, which owns the maps, run as the same user
-                PREFIXES: self._prefixes,
-            },
+            environment={PRELOAD_VARIABLE: LIBRARY},
             conflicts=CONFLICTS,
             context=self._application.by_trials(),
         )
@@ -196,16 +188,12 @@ class ForwardersComponent:
             return 1 / value
         return self._settings.io_bytes / MEGABYTE / value
 
-    @property
-    def _prefixes(self) -> str:
-        return ":".join(map(str, self._settings.prefixes))
-
     def _through(self, plan: TrialPlan, number: int) -> TrialPlan:
         """Return the plan with the forwarding library, and a map of the first `number` forwarders."""
         addresses = self._config.forwarding.forwarders[:number]
         return dataclasses.replace(
             plan,
-            environment={**plan.environment, MAP: f"{{directory}}/{MAP_FILE}", PREFIXES: self._prefixes},
+            environment={**plan.environment, **of_site(self._config.forwarding), MAP: f"{{directory}}/{MAP_FILE}"},
             files={**plan.files, MAP_FILE: map_text(addresses)},
             preload=[*plan.preload, *self._library],
         )

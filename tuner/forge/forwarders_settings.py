@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -14,16 +12,6 @@ from reprise.config import AbsolutePath, Config, first_problem
 from reprise.matcher.arbiter.forwarding_job import COUNTS, Job, Pool, fits
 from reprise.tuner.errors import TunerError
 
-MOST_PREFIXES = 8  # limit of the forwarding library
-LONGEST_PREFIX = 4095
-
-
-def _prefix(path: Path) -> Path:
-    text = os.fspath(path)
-    if ":" in text or "\n" in text or ".." in path.parts or len(os.fsencode(text)) > LONGEST_PREFIX or text == "/":
-        raise ValueError("must be a directory without `:` or `..` in its path, and not /")
-    return path
-
 
 def _once(numbers: list[int]) -> list[int]:
     if len(set(numbers)) < len(numbers):
@@ -31,7 +19,6 @@ def _once(numbers: list[int]) -> list[int]:
     return sorted(numbers)
 
 
-Prefix = Annotated[AbsolutePath, AfterValidator(_prefix)]
 Numbers = Annotated[list[Annotated[int, Field(strict=True, ge=1, le=65536)]], AfterValidator(_once)]
 
 
@@ -40,9 +27,6 @@ class ForwardersSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    prefixes: list[Prefix] = Field(
-        min_length=1, max_length=MOST_PREFIXES, description="directories whose files are forwarded"
-    )
     pattern: AbsolutePath | None = Field(None, description="pattern file that reprise-forge replays")
     io_bytes: int | None = Field(
         None, ge=1, le=2**63 - 1, strict=True, description="bytes that a run of the application writes and reads"
@@ -81,6 +65,8 @@ def possible(settings: ForwardersSettings, nodes: int, config: Config) -> Sequen
     addresses = config.forwarding.forwarders
     if not addresses:
         raise TunerError("forwarding.forwarders is empty: name the addresses of the forwarders in the configuration")
+    if not config.forwarding.prefixes:
+        raise TunerError("forwarding.prefixes is empty: name the directories that the forwarders export")
     pool, job = Pool(len(addresses), max(nodes, 1)), Job("campaign", nodes, nodes)
     found = [number for number in settings.forwarders if fits(number, job, pool)]
     if not found:

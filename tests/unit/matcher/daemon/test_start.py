@@ -62,7 +62,7 @@ def plan(database: Path, monkeypatch: pytest.MonkeyPatch) -> record_loaders.Plan
     # forking is safe here, because the test runner's threads hold no locks
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    found = record_loaders.plan(database)
+    found = record_loaders.plan(database, {})
     assert found
     return found
 
@@ -151,9 +151,9 @@ def test_the_parent_loads_all_records_if_it_cannot_fork(
 def test_one_process_loads_where_more_are_slower_or_might_hang(
     plan: record_loaders.Plan, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, value: Any
 ) -> None:
-    assert record_loaders.plan(plan.path) is not None
+    assert record_loaders.plan(plan.path, {}) is not None
     monkeypatch.setattr(module, name, value)
-    assert record_loaders.plan(plan.path) is None
+    assert record_loaders.plan(plan.path, {}) is None
 
 
 def test_unpickled_terms_are_the_identical_object(database: Path) -> None:
