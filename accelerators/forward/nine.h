@@ -4,6 +4,18 @@
 #ifndef FORWARD_NINE_H
 #define FORWARD_NINE_H
 
+#define NINE_VERSION "9P2000.L"
+
+// A client that asks for its job's burst buffer begins with a Tversion whose version is
+//
+//   9P2000.L.burst JOB USER [drain] [NAME=VALUE ...]
+//
+// JOB and USER are decimal numbers. The names are options of the forwarder that a job may choose. The reply's version
+// is BURST_VERSION, and the conversation is 9P2000.L. With `drain`, the reply comes once all data that the job wrote
+// are in the file system. A server without burst buffers answers "unknown", as 9P demands, or with an error, as diod
+// does.
+#define BURST_VERSION "9P2000.L.burst"
+
 enum nine_type {
     RLERROR = 7, // ecode[4]
     TSTATFS = 8,

@@ -12,7 +12,6 @@
 
 #include "../nine.h"
 
-#define MESSAGE_VERSION "9P2000.L"
 #define MESSAGE_HEADER 7        // bytes of size, type and tag
 #define MESSAGE_TWRITE_BYTES 23 // bytes of a Twrite before its data
 #define MESSAGE_RREAD_BYTES 11  // bytes of an Rread before its data, of an Rwrite, and of an Rlerror

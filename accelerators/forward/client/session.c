@@ -63,13 +63,13 @@ enum link_result session_start(struct link *link, int64_t deadline_ns)
     }
     session_begin(link, &message, TVERSION);
     message_put(&message, MESSAGE_BYTES, 4);
-    message_put_string(&message, MESSAGE_VERSION, sizeof MESSAGE_VERSION - 1);
+    message_put_string(&message, NINE_VERSION, sizeof NINE_VERSION - 1);
     result = session_ask(link, &message, RVERSION, &reply, deadline_ns);
     if (result != LINK_OK) {
         return result == LINK_REFUSED ? LINK_ENDED : result;
     }
     const uint64_t bytes = message_get(&reply, 4);
-    if (!message_get_is(&reply, MESSAGE_VERSION) || bytes < MESSAGE_BYTES_MIN || bytes > MESSAGE_BYTES) {
+    if (!message_get_is(&reply, NINE_VERSION) || bytes < MESSAGE_BYTES_MIN || bytes > MESSAGE_BYTES) {
         return LINK_ENDED;
     }
     link->message_bytes = (uint32_t)bytes;

@@ -126,6 +126,9 @@ void cache_forget(struct request *request)
         request->waiter = NULL;
         file_wait_not(cache, waiter);
     }
+    if (request->held_by) {
+        file_holds_not(request);
+    }
     if (request->closing) {
         closing_forget(request->closing);
         request->closing = NULL;

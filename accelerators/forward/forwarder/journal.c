@@ -238,6 +238,9 @@ void journal_close(struct journal *journal)
     while (journal->segments) {
         struct segment *segment = journal->segments;
         journal->segments = segment->next;
+        if (segment->live == 0) {
+            segment_unlink(journal, segment);
+        }
         segment_free(segment);
     }
     if (journal->lock >= 0) {

@@ -36,7 +36,13 @@
 #define SEGMENTS 64         // parts of the journal; space is freed when a part has no unfinished record
 #define RECORD_ALIGN 4096U  // records start at multiples of this, so that a torn record does not hide later ones
 #define PAUSED_RECORDS 1000 // records after an error of flash for which it is not tried again
+#define HELD_MS 500         // longest wait of a write until its file is open for delayed writes
 #define RETRY_MS 200        // time between attempts to reach diod for delayed writes
+
+// -- burst buffers --
+
+#define ARRIVAL_WAIT_US 5000      // time between two looks at a connection that waits for its burst buffer
+#define ARRIVAL_NS 10000000000ULL // longest wait for a first message, or for a burst buffer to start
 
 // -- control --
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "burst.h"
 #include "cache.h"
 #include "log.h"
 #include "service.h"
@@ -31,9 +32,11 @@ struct program {
 static void on_accept(evutil_socket_t listening, short what, void *own)
 {
     struct program *program = own;
+    const struct settings *settings = &program->forwarder.settings;
     (void)what;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-        const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const int fd = settings->hand_over ? burst_receive(listening)
+                                           : accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
             log_line("no client can be accepted: %s", strerror(errno));
             const struct timeval wait = {.tv_usec = ACCEPT_WAIT_US}; // the socket stays readable: do not spin
@@ -43,7 +46,7 @@ static void on_accept(evutil_socket_t listening, short what, void *own)
         if (fd < 0) {
             return;
         }
-        session_accept(&program->forwarder, fd);
+        burst_arrive(&program->forwarder, fd);
     }
 }
 
@@ -139,9 +142,10 @@ static int start(struct program *program)
         log_line("control=\"%s\" cannot be served: %s", settings->control, why);
         return -1;
     }
-    const int fd = address_listen(settings->listen, &why);
+    const char *place = settings->hand_over ? settings->hand_over : settings->listen;
+    const int fd = settings->hand_over ? burst_listen(forwarder, &why) : address_listen(place, &why);
     if (fd < 0) {
-        log_line("listen=\"%s\" cannot be listened on: %s", settings->listen, why);
+        log_line("%s=\"%s\" cannot be listened on: %s", settings->hand_over ? "hand-over" : "listen", place, why);
         return -1;
     }
     program->accepting = event_new(forwarder->base, fd, EV_READ | EV_PERSIST, on_accept, program);
@@ -153,7 +157,8 @@ static int start(struct program *program)
         log_line("cannot start: there is no memory");
         return -1;
     }
-    log_line("ready on %s", settings->listen);
+    log_line("ready on %s", place);
+    burst_resume(forwarder);
     return 0;
 }
 
@@ -165,6 +170,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN); // burst buffers that end leave nothing behind
     signal(SIGXFSZ, SIG_IGN); // a limit of the flash cache's file system is an error as any other
     allow_descriptors();
     const int read = settings_read(&program.forwarder.settings, argc, argv, error, sizeof error);
@@ -179,5 +185,6 @@ int main(int argc, char **argv)
     }
     event_base_dispatch(program.forwarder.base);
     cache_stop(&program.forwarder);
+    burst_remove();
     return EXIT_SUCCESS;
 }

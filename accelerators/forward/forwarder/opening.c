@@ -13,12 +13,76 @@
 static void walked(void *own, struct message *reply);
 static void examined(void *own, struct message *reply);
 static void opened(void *own, struct message *reply);
+static void on_held_too_long(evutil_socket_t fd, short what, void *own);
 
 struct opening {
     struct file *file;
     const char *rest; // of the path
     uint16_t names;   // in the Twalk that is under way
 };
+
+bool file_holds(struct file *file, struct request *request)
+{
+    const struct timeval wait = {.tv_usec = HELD_MS * 1000L};
+    const bool is_opening = file->state == FILE_OPENING ||
+                            (file->state == FILE_CLOSED && file->writer && file->writer->state == WRITER_CONNECTS);
+    if (request->was_held || !is_opening) {
+        return false;
+    }
+    if (!file->is_holding) {
+        if (event_base_once(file->cache->forwarder->base, -1, EV_TIMEOUT, on_held_too_long, file, &wait)) {
+            return false;
+        }
+        file->is_holding = true;
+        file->busy++;
+    }
+    request->was_held = true;
+    request->held_by = file;
+    request->state = REQUEST_HELD;
+    struct request **place = &file->held;
+    while (*place) {
+        place = &(*place)->held_next;
+    }
+    *place = request;
+    return true;
+}
+
+void file_holds_not(struct request *request)
+{
+    struct request **place = &request->held_by->held;
+    while (*place != request) {
+        place = &(*place)->held_next;
+    }
+    *place = request->held_next;
+    request->held_by = NULL;
+    request->held_next = NULL;
+}
+
+// Let the writes that wait continue. The file may be freed.
+static void let_go(struct file *file)
+{
+    file->busy++;
+    for (struct request *request; (request = file->held);) {
+        file_holds_not(request);
+        if (request->session->ending) {
+            request_end(request, NULL);
+        } else {
+            request_proceed(request);
+        }
+    }
+    file->busy--;
+}
+
+static void on_held_too_long(evutil_socket_t fd, short what, void *own)
+{
+    struct file *file = own;
+    (void)fd;
+    (void)what;
+    file->is_holding = false;
+    let_go(file);
+    file->busy--;
+    file_release(file);
+}
 
 static bool is_final(uint32_t error)
 {
@@ -48,6 +112,7 @@ static void fail(struct opening *opening, uint32_t error)
     }
     if (!file->first) {
         file->state = error ? FILE_REFUSED : FILE_CLOSED;
+        let_go(file);
         file_release(file);
     } else if (is_final(error)) {
         file_strand(file, error == ESTALE ? "another file has its name now" : strerror((int)error));
@@ -157,6 +222,9 @@ static void opened(void *own, struct message *reply)
     free(opening);
     struct cache *cache = file->cache;
     file->state = FILE_OPEN;
+    file->busy++;
+    let_go(file);
+    file->busy--;
     file_settle(file);
     destage_pump(cache);
 }

@@ -24,6 +24,7 @@ struct request {
     enum request_state state;
     bool is_ordered; // it is in its fid's list
     bool is_checked; // the cache has let it pass
+    bool drains;     // of a Tversion: the reply waits for all delayed writes
     struct fid *fid;
     struct fid *created; // by this request
     uint64_t offset;
@@ -37,6 +38,9 @@ struct request {
     struct request *flushes;  // list of Tflush requests that wait for this one's end
     struct request *flush_next;
     struct waiter *waiter;     // in the cache
+    struct file *held_by;      // that is being opened
+    struct request *held_next; // in its list
+    bool was_held;
     struct piece *piece;       // delayed write that is being journaled
     struct closing *closing;   // a Tclunk that waits for an fsync
     uint32_t late_error;       // error of delayed writes, for the reply of a Tclunk

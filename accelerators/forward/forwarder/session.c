@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "burst.h"
 #include "cache.h"
 #include "effects.h"
 #include "fids.h"
@@ -51,6 +52,7 @@ static void close_fids(struct session *session)
 static uint32_t start_version(struct session *session, struct request *request)
 {
     uint8_t *bytes = request->message->bytes;
+    session->is_burst = session->forwarder->settings.hand_over && burst_begin(request->message, &request->drains);
     const uint32_t msize = wire_get32(bytes + 7);
     if (session->request_count > 1 || msize < MSIZE_MIN) {
         return EINVAL;
@@ -148,6 +150,10 @@ static void from_diod(struct link *link, struct message *message)
         session->msize = msize < MSIZE_MAX ? msize : MSIZE_MAX;
         session->client.largest = session->msize;
         session->upstream.largest = session->msize;
+    }
+    if (request->type == TVERSION && session->is_burst && !(message = burst_answer(message))) {
+        link_fail(link, "there is no memory");
+        return;
     }
     request_replied(request, message);
     if (session->ending && !session->request_count) {

@@ -57,6 +57,7 @@ struct session {
     unsigned free_tag_count;
     unsigned request_count;
     uint32_t msize; // 0 before Rversion
+    bool is_burst;  // the client asked for its job's burst buffer
     bool ending;    // the client is gone; replies of diod are awaited, since diod dies if it cannot send them
     bool freed;     // to be freed by the event loop
 };

@@ -53,6 +53,18 @@ static const struct option {
      "percent of flash in use from which data leave it"},
     {"destage-after", NULL, false, 1000, 0, 86400000, offsetof(struct settings, destage_after),
      "milliseconds after which data go to the file system"},
+    {"bursts", NULL, true, 0, 0, 0, offsetof(struct settings, bursts), "directory of jobs' burst buffers"},
+    {"burst-flash", NULL, true, 0, 0, 0, offsetof(struct settings, burst_flash),
+     "directory of the flash caches of burst buffers"},
+    {"burst-jobs", NULL, false, 64, 0, 4096, offsetof(struct settings, burst_jobs), "most burst buffers at a time"},
+    {"burst-ram-bytes", NULL, false, 1LL << 30, 0, NUMBER_MAX, offsetof(struct settings, burst_ram_bytes),
+     "largest RAM cache that a job may choose"},
+    {"burst-flash-bytes", NULL, false, 4LL << 30, 0, NUMBER_MAX, offsetof(struct settings, burst_flash_bytes),
+     "largest flash cache that a job may choose"},
+    {"linger", NULL, false, 60, 1, 86400, offsetof(struct settings, linger),
+     "seconds after which a burst buffer that no job uses ends"},
+    {"hand-over", NULL, true, 0, 0, 0, offsetof(struct settings, hand_over),
+     "directory of a burst buffer, set by the forwarder that starts it"},
 };
 
 #define OPTIONS (sizeof options / sizeof *options)
@@ -191,10 +203,10 @@ static void print_help(void)
 
 static int check(const struct settings *settings, char *error, size_t room)
 {
-    if (!settings->listen || !settings->diod) {
+    const bool hears = settings->listen || settings->hand_over;
+    if (!hears || !settings->diod) {
         snprintf(error, room, "%s is missing: use --%s=HOST:PORT or the path of a socket",
-                 settings->listen ? "the address of diod" : "the address for clients",
-                 settings->listen ? "diod" : "listen");
+                 hears ? "the address of diod" : "the address for clients", hears ? "diod" : "listen");
         return -1;
     }
     if (!scheduler_policy(settings->scheduler)) {

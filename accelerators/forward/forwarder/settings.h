@@ -29,6 +29,13 @@ struct settings {
     int64_t ram_threshold;   // percent
     int64_t flash_threshold; // percent
     int64_t destage_after;   // ms
+    const char *bursts;      // directory of the burst buffers; NULL: none
+    const char *burst_flash; // directory of their flash caches; NULL: none
+    int64_t burst_jobs;      // most burst buffers at a time
+    int64_t burst_ram_bytes; // most that a job may ask for
+    int64_t burst_flash_bytes;
+    int64_t linger;        // seconds after which a burst buffer that nobody needs ends
+    const char *hand_over; // directory of this burst buffer; NULL: this is no burst buffer
 };
 
 // Read options. Return 0; -1 with one line about the first error in `*error`; 1 if the help was asked for and printed.

@@ -65,11 +65,13 @@ struct file {
     uint32_t fid; // of the writer
     struct writer *writer;
     struct waiter *waiters;
-    unsigned busy;      // calls of file_settle in progress, during which the file is not freed
-    struct unit *units; // writes in progress
-    uint64_t errors;    // delayed writes that failed
-    uint64_t reported;  // of these, known to a client
-    uint32_t error;     // number of the last one
+    struct request *held; // writes that wait until the file is open for the writer
+    bool is_holding;      // a timer ends their wait
+    unsigned busy;        // reasons not to free the file, such as calls of file_settle in progress
+    struct unit *units;   // writes in progress
+    uint64_t errors;      // delayed writes that failed
+    uint64_t reported;    // of these, known to a client
+    uint32_t error;       // number of the last one
 };
 
 #define FILE_BUCKETS 4096
@@ -157,6 +159,13 @@ void file_strand(struct file *file, const char *why);
 
 // Open the file for the writer, unless that is done or in progress.
 void file_open(struct file *file);
+
+// Let a write wait until its file is open, if that is in progress. Otherwise the first writes to a new file could not
+// be delayed. Return whether it waits.
+bool file_holds(struct file *file, struct request *request);
+
+// Forget a write that waits.
+void file_holds_not(struct request *request);
 
 // Open all files of a writer whose connection is new, or note that it ended.
 void files_reopen(struct writer *writer);

@@ -117,6 +117,9 @@ static bool take_write(struct request *request, struct file *file)
     struct forwarder *forwarder = cache->forwarder;
     const enum write_back mode = cache_mode(request->session, file->export);
     struct piece *piece = NULL;
+    if (mode != WRITE_BACK_OFF && file == request->fid->file && file_holds(file, request)) {
+        return true;
+    }
     file->is_unsynced = true;
     if (can_delay(request, file, mode)) {
         piece = piece_add(file, cache->sequence + 1, request->offset, request->bytes);
@@ -191,6 +194,9 @@ static struct file *named(const struct request *request)
 bool cache_takes(struct request *request)
 {
     struct cache *cache = request->session->forwarder->cache;
+    if (cache && request->drains) {
+        return cache->dirty_first && wait_for(request, NULL);
+    }
     if (!cache || !request->fid || !request->fid->root) {
         return false;
     }

@@ -14,7 +14,7 @@
 #define FIRST_FID 10U
 #define AUTH_FID 1U
 
-static const char VERSION[] = "9P2000.L";
+static const char VERSION[] = NINE_VERSION;
 
 static void attached(void *own, struct message *reply);
 

@@ -15,6 +15,9 @@ RLERROR, TLOPEN, TLCREATE, TGETATTR, TSETATTR, TFSYNC, TRENAME = 7, 12, 14, 24, 
 TVERSION, TAUTH, TATTACH, TFLUSH, TWALK, TREAD, TWRITE, TCLUNK, TREMOVE = 100, 102, 104, 108, 110, 116, 118, 120, 122
 NO_FID = 0xFFFFFFFF
 NO_TAG = 0xFFFF
+VERSION, BURST = "9P2000.L", "9P2000.L.burst"
+UNKNOWN = "unknown"
+"""Version that a server replies if it does not know the client's; diod replies an error."""
 ROOT = 1
 """Number of the fid of the export's root."""
 TIMEOUT_S = 30
@@ -44,7 +47,14 @@ def text(value: str) -> bytes:
 class Nine:
     """A connection, attached to an export."""
 
-    def __init__(self, address: Path, export: Path | None = None, user: str = "job-7", credential: bytes = b"") -> None:
+    def __init__(
+        self,
+        address: Path,
+        export: Path | None = None,
+        user: str = "job-7",
+        credential: bytes = b"",
+        version: str = VERSION,
+    ) -> None:
         """Connect; attach if an export is given, with a credential of munge if there is one."""
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(TIMEOUT_S)
@@ -54,8 +64,11 @@ class Nine:
         self.tag = 0
         self.fid = ROOT + 1
         if export is not None:
-            version = self.call(TVERSION, struct.pack("<I", 65536) + text("9P2000.L"), NO_TAG)
-            self.msize = struct.unpack("<I", version[:4])[0]
+            reply = self.wait(self.send(TVERSION, struct.pack("<I", 65536) + text(version), NO_TAG))
+            self.version = UNKNOWN if reply.kind == RLERROR else reply.body[6:].decode()
+            if self.version == UNKNOWN:
+                return
+            self.msize = struct.unpack("<I", reply.body[:4])[0]
             who = text(user) + text(str(export)) + struct.pack("<I", os.getuid())
             if credential:
                 self.call(TAUTH, struct.pack("<I", ROOT + 1) + who)

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hands connections over to burst buffers, and starts these. A connection's first message is looked at, but stays in
+// its socket for whoever serves it.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "burst.h"
+#include "log.h"
+#include "session.h"
+#include "wire.h"
+
+#define NO_GROUP 65534 // "nogroup", for users that this node does not know
+#define ARGUMENTS_MAX 48
+#define ARGUMENT_BYTES 4200
+#define YOUNG_S 15 // longer than an instance takes to start
+
+struct arrival {
+    struct forwarder *forwarder;
+    int fd;
+    struct event *event;
+    bool started; // an instance was started for it
+    uint64_t deadline_ns;
+};
+
+static void serve_here(struct arrival *arrival)
+{
+    session_accept(arrival->forwarder, arrival->fd);
+    arrival->fd = -1;
+}
+
+static void end(struct arrival *arrival)
+{
+    if (arrival->fd >= 0) {
+        close(arrival->fd);
+    }
+    event_free(arrival->event);
+    free(arrival);
+}
+
+static int path_of(char *to, size_t room, const char *directory, const char *name, const char *file)
+{
+    const int bytes = snprintf(to, room, "%s/%s%s%s", directory, name, file ? "/" : "", file ? file : "");
+    return bytes < 0 || (size_t)bytes >= room ? -1 : 0;
+}
+
+// Send a connection to an instance. Return 0; -1 with errno.
+static int send_to(const struct settings *settings, const char *name, int fd)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (path_of(address.sun_path, sizeof address.sun_path, settings->bursts, name, "socket")) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    const int socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (socket_fd < 0) {
+        return -1;
+    }
+    char byte = 0;
+    struct iovec vector = {&byte, 1};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof fd)];
+    } control = {.room = {0}};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    const int failed = connect(socket_fd, (struct sockaddr *)&address, sizeof address) ||
+                       sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0;
+    const int kept = errno;
+    close(socket_fd);
+    errno = kept;
+    return failed ? -1 : 0;
+}
+
+// Return whether an instance holds the lock of its directory.
+static bool is_served(const struct settings *settings, const char *name)
+{
+    char path[ARGUMENT_BYTES];
+    const int fd = path_of(path, sizeof path, settings->bursts, name, "lock")
+                       ? -1
+                       : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const bool is_locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_locked;
+}
+
+static unsigned entries(const char *directory)
+{
+    unsigned count = 0;
+    DIR *opened = opendir(directory);
+    for (struct dirent *entry; opened && (entry = readdir(opened));) {
+        count += entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
+    }
+    if (opened) {
+        closedir(opened);
+    }
+    return count;
+}
+
+static bool has_data(const struct settings *settings, const char *name)
+{
+    char path[ARGUMENT_BYTES];
+    return settings->burst_flash && !path_of(path, sizeof path, settings->burst_flash, name, NULL) && entries(path);
+}
+
+// Make a directory of a user's instance. Return 0; -1 with errno.
+static int make_directory(const char *parent, const char *name, uint32_t user)
+{
+    char path[ARGUMENT_BYTES];
+    struct stat status;
+    if (path_of(path, sizeof path, parent, name, NULL)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (mkdir(path, 0700) && errno != EEXIST) {
+        return -1;
+    }
+    if (lstat(path, &status)) {
+        return -1;
+    }
+    if (!S_ISDIR(status.st_mode) || (status.st_uid != geteuid() && status.st_uid != user)) {
+        errno = EPERM;
+        return -1;
+    }
+    return status.st_uid == user ? 0 : lchown(path, user, (gid_t)-1);
+}
+
+// Return whether a directory was changed so recently that its instance may still be starting.
+static bool is_young(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) || time(NULL) - status.st_mtime < YOUNG_S;
+}
+
+static void sweep_one(const struct settings *settings, const char *name)
+{
+    static const char *const left[] = {"socket", "lock"};
+    char path[ARGUMENT_BYTES];
+    if (path_of(path, sizeof path, settings->bursts, name, NULL) || is_young(path) || has_data(settings, name) ||
+        is_served(settings, name)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        if (!path_of(path, sizeof path, settings->bursts, name, left[i])) {
+            unlink(path);
+        }
+    }
+    if (!path_of(path, sizeof path, settings->bursts, name, NULL)) {
+        rmdir(path);
+    }
+    if (settings->burst_flash && !path_of(path, sizeof path, settings->burst_flash, name, "lock")) {
+        unlink(path);
+        path[strlen(path) - strlen("/lock")] = '\0';
+        rmdir(path);
+    }
+}
+
+// Remove the directories of instances that have ended, unless they left data.
+static void sweep(const struct settings *settings)
+{
+    DIR *opened = opendir(settings->bursts);
+    for (struct dirent *entry; opened && (entry = readdir(opened));) {
+        if (entry->d_name[0] != '.' && strlen(entry->d_name) < BURST_NAME_BYTES) {
+            sweep_one(settings, entry->d_name);
+        }
+    }
+    if (opened) {
+        closedir(opened);
+    }
+}
+
+struct arguments {
+    char *all[ARGUMENTS_MAX + 1];
+    unsigned count;
+    bool full;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct arguments *arguments, const char *format, ...)
+{
+    va_list list;
+    char *text = NULL;
+    va_start(list, format);
+    if (arguments->count == ARGUMENTS_MAX || vasprintf(&text, format, list) < 0) {
+        arguments->full = true;
+    } else {
+        arguments->all[arguments->count++] = text;
+    }
+    va_end(list);
+}
+
+static void add_all(struct arguments *arguments, const struct settings *settings, const struct burst *burst,
+                    bool with_flash)
+{
+    const char *dot = strchr(burst->name, '.');
+    add(arguments, "reprise-forwarder");
+    add(arguments, "--hand-over=%s/%s", settings->bursts, burst->name);
+    add(arguments, "--diod=%s", settings->diod);
+    add(arguments, "--job=%.*s", (int)(dot - burst->name), burst->name);
+    add(arguments, "--scheduler=%s", settings->scheduler);
+    add(arguments, "--linger=%" PRId64, settings->linger);
+    if (settings->exports) {
+        add(arguments, "--exports=%s", settings->exports);
+    }
+    if (with_flash) {
+        add(arguments, "--flash=%s/%s", settings->burst_flash, burst->name);
+    }
+    for (unsigned i = 0; i < burst->option_count; i++) {
+        add(arguments, "--%s", burst->options[i]);
+    }
+}
+
+// Become the user of an instance. Only root can become somebody else.
+static int become(uint32_t user)
+{
+    const struct passwd *entry = getpwuid(user);
+    const gid_t group = entry ? entry->pw_gid : NO_GROUP;
+    if (geteuid() == user) {
+        return 0;
+    }
+    return setgroups(0, NULL) || setgid(group) || setuid(user) ? -1 : 0;
+}
+
+// Start an instance. Return 0; -1 with one line in the log.
+static int start(const struct settings *settings, const struct burst *burst)
+{
+    struct arguments arguments = {.count = 0};
+    const bool with_flash = settings->burst_flash != NULL;
+    sweep(settings);
+    if (geteuid() != 0 && geteuid() != burst->user) {
+        log_line("burst buffer %s cannot start: only root can start those of other users", burst->name);
+        return -1;
+    }
+    if (make_directory(settings->bursts, burst->name, burst->user) ||
+        (with_flash && make_directory(settings->burst_flash, burst->name, burst->user))) {
+        log_line("burst buffer %s cannot start: its directories cannot be made: %s", burst->name, strerror(errno));
+        return -1;
+    }
+    add_all(&arguments, settings, burst, with_flash);
+    const pid_t child = arguments.full ? -1 : fork();
+    if (child == 0) {
+        if (!become(burst->user)) {
+            setsid();
+            execv("/proc/self/exe", arguments.all);
+        }
+        _exit(EXIT_FAILURE);
+    }
+    for (unsigned i = 0; i < arguments.count; i++) {
+        free(arguments.all[i]);
+    }
+    if (child < 0) {
+        log_line("burst buffer %s cannot start: %s", burst->name, strerror(errno));
+        return -1;
+    }
+    log_line("burst buffer %s starts", burst->name);
+    return 0;
+}
+
+static bool is_allowed(const struct settings *settings, const struct burst *burst)
+{
+    for (unsigned i = 0; i < burst->option_count; i++) {
+        if (!burst_allows(settings, burst->options[i])) {
+            log_line("burst buffer %s is refused: the site does not allow %s", burst->name, burst->options[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void look_again(struct arrival *arrival)
+{
+    const struct timeval wait = {.tv_usec = ARRIVAL_WAIT_US};
+    if (event_add(arrival->event, &wait)) {
+        end(arrival);
+    }
+}
+
+// Hand a connection over. If there is no instance and none can be started, the job has no burst buffer, unless an
+// earlier instance left data on flash: then it must not continue without these.
+static void hand_over(struct arrival *arrival, const struct burst *burst)
+{
+    const struct settings *settings = &arrival->forwarder->settings;
+    if (!send_to(settings, burst->name, arrival->fd)) {
+        end(arrival);
+        return;
+    }
+    const bool absent = errno == ENOENT || errno == ECONNREFUSED;
+    const bool has_left = has_data(settings, burst->name);
+    bool can_start =
+        is_allowed(settings, burst) && (has_left || entries(settings->bursts) < (unsigned)settings->burst_jobs);
+    if (absent && can_start && !arrival->started) {
+        can_start = !start(settings, burst);
+        arrival->started = true;
+    }
+    if ((absent || errno == EAGAIN) && can_start && scheduler_now() < arrival->deadline_ns) {
+        look_again(arrival);
+        return;
+    }
+    if (!has_left) {
+        serve_here(arrival);
+    }
+    end(arrival);
+}
+
+static void on_event(evutil_socket_t fd, short what, void *own)
+{
+    struct arrival *arrival = own;
+    uint8_t bytes[1024];
+    struct burst burst;
+    const ssize_t got = recv(arrival->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    (void)fd;
+    (void)what;
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        end(arrival);
+        return;
+    }
+    const uint32_t length = got < 4 ? 4 : wire_get32(bytes);
+    if (length > sizeof bytes || (got >= 5 && bytes[4] != TVERSION)) {
+        serve_here(arrival);
+        end(arrival);
+    } else if (got < (ssize_t)length || got < 4) {
+        if (scheduler_now() < arrival->deadline_ns) {
+            look_again(arrival);
+        } else {
+            end(arrival);
+        }
+    } else if (burst_read(&burst, bytes, length)) {
+        hand_over(arrival, &burst);
+    } else {
+        serve_here(arrival);
+        end(arrival);
+    }
+}
+
+void burst_arrive(struct forwarder *forwarder, int fd)
+{
+    struct arrival *arrival = forwarder->settings.bursts ? calloc(1, sizeof *arrival) : NULL;
+    if (arrival) {
+        *arrival = (struct arrival){.forwarder = forwarder, .fd = fd};
+        arrival->deadline_ns = scheduler_now() + ARRIVAL_NS;
+        arrival->event = event_new(forwarder->base, -1, 0, on_event, arrival);
+    }
+    if (!arrival || !arrival->event) {
+        free(arrival);
+        session_accept(forwarder, fd);
+        return;
+    }
+    on_event(fd, 0, arrival);
+}
+
+void burst_resume(const struct forwarder *forwarder)
+{
+    const struct settings *settings = &forwarder->settings;
+    DIR *opened = settings->bursts && settings->burst_flash ? opendir(settings->burst_flash) : NULL;
+    for (struct dirent *entry; opened && (entry = readdir(opened));) {
+        struct burst burst = {.option_count = 1, .options = {"write-back=flash"}};
+        struct stat status;
+        if (strlen(entry->d_name) < sizeof burst.name && strchr(entry->d_name, '.') && entry->d_name[0] != '.' &&
+            has_data(settings, entry->d_name) && !fstatat(dirfd(opened), entry->d_name, &status, AT_SYMLINK_NOFOLLOW)) {
+            memcpy(burst.name, entry->d_name, strlen(entry->d_name) + 1);
+            burst.user = status.st_uid;
+            start(settings, &burst);
+        }
+    }
+    if (opened) {
+        closedir(opened);
+    }
+}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test burst buffers: instances of the forwarder that it starts for jobs which ask for one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.forward.forwarder.conftest import Place
+from tests.forward.forwarder.nine import BURST, NO_TAG, TVERSION, UNKNOWN, VERSION, Nine, contents, text
+from tests.waiting import wait_for
+
+LATER = "destage-after=60000"
+"""An option with which data stay in the burst buffer during a test."""
+
+
+class Bursts:
+    """A forwarder that starts burst buffers."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.bursts = place.directory / "bursts"
+        self.caches = place.directory / "caches"
+        for directory in (self.bursts, self.caches):
+            directory.mkdir()
+
+    def start(self, *options: str) -> None:
+        self.place.start(f"--bursts={self.bursts}", f"--burst-flash={self.caches}", "--linger=600", *options)
+
+    def client(self, job: int, *words: str, user: int | None = None) -> Nine:
+        user = os.getuid() if user is None else user
+        version = " ".join([BURST, str(job), str(user), *words])
+        self.place.clients.append(Nine(self.place.directory / "clients", self.place.export, version=version))
+        return self.place.clients[-1]
+
+    def pids(self) -> list[int]:
+        """Return the process ids of all burst buffers."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if f"--hand-over={self.bursts}/".encode() in words:
+                found.append(int(process.name))
+        return found
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        pids = self.pids()
+        for pid in pids:
+            os.kill(pid, number)
+        wait_for("the end of the burst buffers", lambda: not set(self.pids()) & set(pids))
+
+
+@pytest.fixture
+def bursts(place: Place) -> Iterator[Bursts]:
+    found = Bursts(place)
+    yield found
+    found.kill()
+
+
+def test_a_jobs_connections_share_its_burst_buffer_and_other_jobs_do_not(bursts: Bursts, place: Place) -> None:
+    bursts.start()
+    data = contents(300_000)
+    one, two, other = bursts.client(7, "write-back=ram", LATER), bursts.client(7), bursts.client(8)
+    assert (one.version, two.version, other.version) == (BURST, BURST, BURST)
+    assert len(bursts.pids()) == 2
+    file = one.create("f")
+    one.write(file, 0, data)
+    assert two.read(two.open("f"), 0, len(data)) == data and two.size(two.walk("f")) == len(data)
+    assert other.size(other.walk("f")) == place.client().size(place.clients[-1].walk("f")) == 0
+    assert (place.export / "f").stat().st_size == 0
+    one.fsync(file)
+    assert (place.export / "f").read_bytes() == data
+
+
+def test_a_drain_waits_for_all_data_of_the_job(bursts: Bursts, place: Place) -> None:
+    bursts.start()
+    one = bursts.client(7, "write-back=ram", LATER)
+    for name in "abc":
+        one.write(one.create(name), 0, name.encode() * 100_000)
+    bursts.client(7, "drain")
+    assert [(place.export / name).read_bytes() for name in "abc"] == [name.encode() * 100_000 for name in "abc"]
+    begun = one.call(TVERSION, struct.pack("<I", 65536) + text(f"{BURST} 7 {os.getuid()} drain"), NO_TAG)
+    assert begun[6:].decode() == BURST, "also on a connection in use, whose fids are given up"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["flash=/etc"],
+        ["listen=/x"],
+        ["nonsense"],
+        ["ram-bytes=2000001"],
+        ["flash-bytes=3000001"],
+        ["workers"],
+        ["x" * 600],
+        ["close=wait"] * 17,
+    ],
+)
+def test_a_job_cannot_choose_what_the_site_does_not_allow(bursts: Bursts, words: list[str]) -> None:
+    bursts.start("--burst-ram-bytes=2000000", "--burst-flash-bytes=3000000")
+    assert bursts.client(7, *words).version == UNKNOWN
+    assert bursts.client(7, "ram-bytes=2000000", "flash-bytes=3000000").version == BURST
+
+
+@pytest.mark.parametrize("version", [f"{BURST}", f"{BURST} 7", f"{BURST} x 0", f"{BURST} 7 ../x", f"{BURST} 07 1", "9P"])
+def test_other_versions_are_diods_matter(bursts: Bursts, place: Place, version: str) -> None:
+    bursts.start()
+    assert Nine(place.directory / "clients", place.export, version=version).version == UNKNOWN
+    assert place.client().version == VERSION and not bursts.pids()
+
+
+def test_a_value_that_the_instance_refuses_leaves_the_job_without_burst_buffer(bursts: Bursts) -> None:
+    bursts.start()
+    assert bursts.client(7, "workers=0").version == UNKNOWN
+
+
+def test_a_plain_forwarder_has_no_burst_buffers(passing: Place) -> None:
+    client = Nine(passing.directory / "clients", passing.export, version=f"{BURST} 7 {os.getuid()}")
+    assert client.version == UNKNOWN
+
+
+def test_there_are_no_more_burst_buffers_than_the_site_allows(bursts: Bursts) -> None:
+    bursts.start("--burst-jobs=1")
+    assert [bursts.client(job).version for job in (7, 8, 7)] == [BURST, UNKNOWN, BURST]
+
+
+def test_a_first_message_in_pieces_and_none_at_all(bursts: Bursts, place: Place) -> None:
+    bursts.start()
+    body = struct.pack("<I", 65536) + text(f"{BURST} 7 {os.getuid()}")
+    message = struct.pack("<IBH", 7 + len(body), TVERSION, NO_TAG) + body
+    slow, silent = Nine(place.directory / "clients"), Nine(place.directory / "clients")
+    for byte in message[:12]:
+        slow.socket.sendall(bytes([byte]))
+        assert place.client().version == VERSION, "others are served meanwhile"
+    slow.socket.sendall(message[12:])
+    assert slow.next().body[6:].decode() == BURST
+    silent.close()
+    place.clients += [slow, silent]
+
+
+def test_a_killed_burst_buffer_loses_nothing_that_it_had_on_flash(bursts: Bursts, place: Place) -> None:
+    bursts.start()
+    data = contents(500_000)
+    one = bursts.client(7, "write-back=flash", LATER)
+    one.write(one.create("f"), 0, data)
+    bursts.kill()
+    again = bursts.client(7, "write-back=flash", LATER)
+    assert again.read(again.open("f"), 0, len(data)) == data
+    bursts.client(7, "drain")
+    assert (place.export / "f").read_bytes() == data
+
+
+def test_a_forwarder_that_starts_resumes_the_burst_buffers_with_data(bursts: Bursts, place: Place) -> None:
+    bursts.start()
+    data = contents(500_000)
+    one = bursts.client(7, "write-back=flash", LATER)
+    one.write(one.create("f"), 0, data)
+    place.kill()
+    bursts.kill()
+    bursts.start()
+    wait_for("the data", lambda: (place.export / "f").read_bytes() == data)
+    (pid,) = bursts.pids()
+    assert bursts.client(7).version == BURST and bursts.pids() == [pid]
+
+
+def test_burst_buffers_outlive_the_forwarder_and_are_found_again(bursts: Bursts, place: Place) -> None:
+    bursts.start()
+    data = contents(100_000)
+    one = bursts.client(7, "write-back=ram", LATER)
+    file = one.create("f")
+    one.write(file, 0, data)
+    place.kill()
+    one.write(file, len(data), data)
+    bursts.start()
+    two = bursts.client(7)
+    assert two.read(two.open("f"), 0, 2 * len(data)) == 2 * data and len(bursts.pids()) == 1
+
+
+def test_a_burst_buffer_that_nobody_needs_ends_and_leaves_nothing(bursts: Bursts, place: Place) -> None:
+    bursts.start("--linger=1")
+    one = bursts.client(7, "write-back=flash", "destage-after=100")
+    one.write(one.create("f"), 0, b"x" * 100_000)
+    one.close()
+    wait_for("its end", lambda: not bursts.pids(), 20)
+    assert (place.export / "f").read_bytes() == b"x" * 100_000
+    assert not list((bursts.bursts / f"7.{os.getuid()}").iterdir())
+    assert {path.name for path in (bursts.caches / f"7.{os.getuid()}").iterdir()} <= {"lock"}
+    assert bursts.client(7).version == BURST
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start other users' burst buffers")
+def test_a_burst_buffer_runs_as_the_jobs_user(bursts: Bursts, place: Place) -> None:
+    place.directory.chmod(0o755)
+    for file in ("clients", "diod"):
+        wait_for(file, (place.directory / file).exists if file == "diod" else lambda: True)
+    bursts.start()
+    (place.directory / "diod").chmod(0o777)
+    assert bursts.client(7, user=30001).version == BURST
+    (pid,) = bursts.pids()
+    assert Path(f"/proc/{pid}").stat().st_uid == 30001
+    assert (bursts.caches / "7.30001").stat().st_uid == 30001
