@@ -28,7 +28,8 @@ enum nine_type {
     TREADLINK = 22,
     TGETATTR = 24, // fid[4] request_mask[8]
     RGETATTR = 25, // valid[8] qid[13] mode[4] uid[4] gid[4] nlink[8] rdev[8] size[8] ...
-    TSETATTR = 26,
+    TSETATTR = 26, // fid[4] valid[4] mode[4] uid[4] gid[4] size[8] atime[8] atime_ns[8] mtime[8] mtime_ns[8]
+    RSETATTR = 27,
     TXATTRWALK = 30,
     TXATTRCREATE = 32,
     TREADDIR = 40,

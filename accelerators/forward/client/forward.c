@@ -10,8 +10,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "burst.h"
 #include "check.h"
 #include "clock.h"
+#include "finish.h"
 #include "remote.h"
 #include "route.h"
 #include "signals.h"
@@ -20,6 +22,23 @@
 static int64_t position_of(int fd)
 {
     return raw_call(SYS_lseek, fd, 0, SEEK_CUR, 0, 0, 0);
+}
+
+// Take the range of a call at the current position. Returns its beginning, or a negative number.
+static int64_t take_range(const struct request *request, int64_t start, size_t bytes)
+{
+    const bool current = request->offset == OFFSET_CURRENT;
+    return current ? raw_call(SYS_lseek, request->fd, (long)bytes, SEEK_CUR, 0, 0, 0) - (int64_t)bytes : start;
+}
+
+// Give back the end of the range that was not moved. Returns what forward() returns.
+static int64_t give_back(const struct request *request, int64_t moved, size_t bytes)
+{
+    const int64_t missing = (int64_t)bytes - (moved > 0 ? moved : 0);
+    if (request->offset == OFFSET_CURRENT && missing) {
+        raw_call(SYS_lseek, request->fd, -missing, SEEK_CUR, 0, 0, 0);
+    }
+    return moved < 0 ? FORWARD_NOT + moved : moved;
 }
 
 // Return how many bytes a request at `start` moves, if it is to be forwarded, otherwise 0. A read ends where the file
@@ -39,40 +58,6 @@ static size_t length_at(const struct request *request, const struct target *targ
     return limit.rlim_cur != RLIM_INFINITY && (uint64_t)(start + bytes) > limit.rlim_cur ? 0 : (size_t)bytes;
 }
 
-// Move the bytes that the forwarder did not move, from `done` on. Returns how many bytes were moved altogether, or a
-// negative error number if none were.
-static int64_t finish(struct state *state, const struct request *request, int64_t start, size_t done, size_t bytes)
-{
-    struct iovec vectors[8];
-    struct request rest = *request;
-    size_t skip = done;
-    long moved = 1;
-    while (rest.count && skip >= rest.vectors->iov_len) {
-        skip -= rest.vectors->iov_len;
-        rest.vectors++;
-        rest.count--;
-    }
-    while (done < bytes && moved > 0) {
-        int count = 0;
-        size_t left = bytes - done;
-        for (size_t inside = skip; count < rest.count && count < 8 && left; count++, inside = 0) {
-            const size_t length = rest.vectors[count].iov_len - inside;
-            vectors[count] =
-                (struct iovec){link_at(rest.vectors[count].iov_base, inside), length < left ? length : left};
-            left -= vectors[count].iov_len;
-        }
-        moved = raw_call(request->writing ? SYS_pwritev : SYS_preadv, request->fd, (long)vectors, count,
-                         start + (int64_t)done, 0, 0);
-        done += moved > 0 ? (size_t)moved : 0;
-        state_count(&state->counters.redone_bytes, moved > 0 ? (uint64_t)moved : 0);
-        for (skip += moved > 0 ? (size_t)moved : 0; rest.count && skip >= rest.vectors->iov_len; rest.count--) {
-            skip -= rest.vectors->iov_len;
-            rest.vectors++;
-        }
-    }
-    return done || moved > 0 ? (int64_t)done : moved;
-}
-
 static void count(struct state *state, const struct request *request, size_t bytes)
 {
     state_count(request->writing ? &state->counters.write_calls : &state->counters.read_calls, 1);
@@ -85,7 +70,7 @@ static int64_t move(struct state *state, struct link *link, struct remote_file *
 {
     const struct settings *settings = state_settings();
     const int64_t patience = request->writing ? settings->write_ns : settings->read_ns;
-    size_t done = transfer(link, file, request, start, bytes, patience, result);
+    size_t done = transfer(link, file, request, start, bytes, 0, patience, result);
     file->dirty |= request->writing;
     if (done == bytes && !file->checked) {
         file->checked = check_bytes(request, target, start, bytes, link->buffer);
@@ -97,7 +82,7 @@ static int64_t move(struct state *state, struct link *link, struct remote_file *
     }
     count(state, request, done);
     atomic_store_explicit(&state->marked[request->fd], 1, memory_order_relaxed);
-    return done == bytes ? (int64_t)done : finish(state, request, start, done, bytes);
+    return done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
 }
 
 // Do the call on a file that is open on the forwarder. `start` and `bytes` are what the call was found to move. Returns
@@ -105,20 +90,24 @@ static int64_t move(struct state *state, struct link *link, struct remote_file *
 static int64_t do_call(struct state *state, struct link *link, struct remote_file *file, const struct request *request,
                        const struct target *target, int64_t start, size_t bytes, enum link_result *result)
 {
-    const bool current = request->offset == OFFSET_CURRENT;
-    if (current) {
-        start = raw_call(SYS_lseek, request->fd, (long)bytes, SEEK_CUR, 0, 0, 0) - (int64_t)bytes;
-        if (start < 0) {
-            *result = LINK_REFUSED;
-            return FORWARD_NOT;
-        }
+    start = take_range(request, start, bytes);
+    if (start < 0) {
+        *result = LINK_REFUSED;
+        return FORWARD_NOT;
     }
-    const int64_t moved = move(state, link, file, request, target, start, bytes, result);
-    const int64_t missing = (int64_t)bytes - (moved > 0 ? moved : 0);
-    if (current && missing) {
-        raw_call(SYS_lseek, request->fd, -missing, SEEK_CUR, 0, 0, 0);
+    return give_back(request, move(state, link, file, request, target, start, bytes, result), bytes);
+}
+
+// Do the call by way of the job's burst buffer. Returns what do_call returns.
+static int64_t do_burst(struct state *state, const struct request *request, const struct target *target, int64_t start,
+                        size_t bytes, bool in_handler)
+{
+    start = take_range(request, start, bytes);
+    if (start < 0) {
+        return FORWARD_NOT;
     }
-    return moved < 0 ? FORWARD_NOT + moved : moved;
+    const int64_t moved = burst_move(state, request, target, start, bytes, in_handler);
+    return give_back(request, moved == BURST_NOT ? finish(request, start, 0, bytes) : moved, bytes);
 }
 
 static int64_t forward(struct state *state, const struct request *request, const struct target *target, int64_t start,
@@ -126,6 +115,9 @@ static int64_t forward(struct state *state, const struct request *request, const
 {
     enum link_result result = LINK_OK;
     int64_t returned = FORWARD_NOT;
+    if (burst_is_on()) {
+        return do_burst(state, request, target, start, bytes, in_handler);
+    }
     struct link *link = route_take(state, in_handler);
     if (!link) {
         return FORWARD_NOT;
@@ -153,12 +145,14 @@ ssize_t forward_request(const struct request *request)
 {
     struct target target;
     struct state *state = state_get();
-    if (!state || !target_look(state, request, &target)) {
+    if (!state || !target_look(state, request, &target) || burst_has_mapped(state, &target)) {
+        burst_before_direct(request);
         return FORWARD_NOT;
     }
     const int64_t start = request->offset == OFFSET_CURRENT ? position_of(request->fd) : request->offset;
     const size_t bytes = length_at(request, &target, start);
     if (!bytes) {
+        burst_before_direct(request);
         return FORWARD_NOT;
     }
     if (state_test_cancel) {

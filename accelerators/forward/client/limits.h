@@ -15,6 +15,14 @@
 #define SHUN_NS 2000000000LL    // a file that cannot be forwarded is tried again after 2 s
 #define FOREVER_NS INT64_MAX    // a file whose forwarded bytes were wrong is never tried again
 
+// -- burst buffers --
+
+#define BURST_BYTES 512                 // longest version with which a burst buffer is asked for
+#define BURST_NUMBER_MAX (1LL << 50)    // largest number in it
+#define HASHES 4096                     // of files that the process wrote to, or mapped into memory
+#define BURST_RETRY_NS 20000000LL       // time between attempts to reach a burst buffer
+#define BURST_GIVEN_UP_NS 60000000000LL // after waiting in vain, calls do not wait again for a minute
+
 // -- connections --
 
 #define LINKS_MAX 8             // connections of a process; a thread that finds none free does its call directly

@@ -249,6 +249,7 @@ static enum link_result move(struct link *link, struct iovec *vectors, int count
                 return result;
             }
         } else if (moved != -EINTR) {
+            link->faulted = moved == -EFAULT;
             return moved ? result_of(moved) : LINK_ENDED;
         }
     }

@@ -67,5 +67,6 @@ void map_file_look(struct route *route, const struct settings *settings)
     route->mtime_ns = mtime_of(&status);
     route->maps++;
     route->address[0] = '\0';
+    route->text_bytes = size;
     route->forwarders = size < 0 ? -1 : map_choose(route->text, (size_t)size, settings->node, route->address);
 }

@@ -137,14 +137,14 @@ static enum link_result drop_fid(struct link *link, uint32_t fid, int64_t deadli
     return session_ask(link, &message, RCLUNK, &reply, deadline_ns);
 }
 
-enum link_result remote_open(struct state *state, struct link *link, int fd, const struct target *target, bool writing,
-                             struct remote_file **file, int64_t deadline_ns)
+// Walk to the file of a descriptor. The new fid is dropped unless the result is LINK_OK.
+static enum link_result visit(struct state *state, struct link *link, int fd, const struct target *target,
+                              uint32_t *visited, int64_t deadline_ns)
 {
     ino_t root = 0;
     const int prefix = target_path(state, fd, target, link->path, &root);
     const uint32_t fid = session_new_fid(link);
     bool made = false;
-    uint32_t chunk = 0;
     enum link_result result = prefix < 0 ? LINK_REFUSED : session_attach(link, prefix, root, deadline_ns);
     if (result == LINK_OK) {
         result = walk(link, prefix, fid, deadline_ns, &made);
@@ -152,6 +152,54 @@ enum link_result remote_open(struct state *state, struct link *link, int fd, con
     if (result == LINK_OK) {
         result = compare(state, link, fid, &target->status, deadline_ns);
     }
+    if (result == LINK_REFUSED && made) {
+        result = drop_fid(link, fid, deadline_ns);
+        result = result == LINK_OK ? LINK_REFUSED : result;
+    }
+    *visited = fid;
+    return result;
+}
+
+// A Tsetattr that sets nothing waits for the delayed writes of its file, and does nothing on other servers.
+static enum link_result set_nothing(struct link *link, uint32_t fid, int64_t deadline_ns)
+{
+    struct message message, reply;
+    session_begin(link, &message, TSETATTR);
+    message_put(&message, fid, 4);
+    for (int i = 0; i < 4; i++) { // valid[4] mode[4] uid[4] gid[4]
+        message_put(&message, 0, 4);
+    }
+    for (int i = 0; i < 5; i++) { // size[8], and the seconds and nanoseconds of two times
+        message_put(&message, 0, 8);
+    }
+    return session_ask(link, &message, RSETATTR, &reply, deadline_ns);
+}
+
+enum link_result remote_settle(struct state *state, struct link *link, int fd, const struct target *target,
+                               int64_t deadline_ns)
+{
+    const struct remote_file *file = remote_find(link, &target->status, true);
+    uint32_t fid = 0;
+    file = file ? file : remote_find(link, &target->status, false);
+    if (file) {
+        return set_nothing(link, file->fid, deadline_ns);
+    }
+    enum link_result result = visit(state, link, fd, target, &fid, deadline_ns);
+    if (result == LINK_OK) {
+        result = set_nothing(link, fid, deadline_ns);
+        const enum link_result dropped =
+            result == LINK_OK || result == LINK_REFUSED ? drop_fid(link, fid, deadline_ns) : result;
+        result = result == LINK_OK ? dropped : result;
+    }
+    return result;
+}
+
+enum link_result remote_open(struct state *state, struct link *link, int fd, const struct target *target, bool writing,
+                             struct remote_file **file, int64_t deadline_ns)
+{
+    uint32_t fid = 0, chunk = 0;
+    enum link_result result = visit(state, link, fd, target, &fid, deadline_ns);
+    const bool visited = result == LINK_OK;
     if (result == LINK_OK) {
         result = open_fid(link, fid, writing, &chunk, deadline_ns);
     }
@@ -166,7 +214,7 @@ enum link_result remote_open(struct state *state, struct link *link, int fd, con
     }
     if (result == LINK_REFUSED) {
         target_shun(state, &target->status, clock_now_ns() + SHUN_NS);
-        result = made ? drop_fid(link, fid, deadline_ns) : result;
+        result = visited ? drop_fid(link, fid, deadline_ns) : result;
         result = result == LINK_OK ? LINK_REFUSED : result;
     }
     return result;
@@ -176,7 +224,8 @@ void remote_end(struct state *state, struct link *link, enum link_result result)
 {
     for (int i = 0; i < REMOTE_FILES_MAX; i++) {
         if (link->files[i].fid && link->files[i].dirty) {
-            debts_add(&state->debts, &link->files[i], link->address, result == LINK_LOST);
+            const bool lost = result == LINK_LOST || (result == LINK_ENDED && link->delays);
+            debts_add(&state->debts, &link->files[i], link->address, lost && !state_settings()->burst_keeps);
         }
         link->files[i] = (struct remote_file){0};
     }
@@ -185,5 +234,8 @@ void remote_end(struct state *state, struct link *link, enum link_result result)
     }
     link_close(link);
     link->proven = false;
+    link->faulted = false;
+    link->delays = false;
+    link->checked = false;
     link->address[0] = '\0';
 }

@@ -14,6 +14,10 @@ struct remote_file *remote_find(struct link *link, const struct stat *status, bo
 enum link_result remote_open(struct state *state, struct link *link, int fd, const struct target *target, bool writing,
                              struct remote_file **file, int64_t deadline_ns);
 
+// Make a burst buffer write all delayed data of a descriptor's file to the file system, whoever wrote them.
+enum link_result remote_settle(struct state *state, struct link *link, int fd, const struct target *target,
+                               int64_t deadline_ns);
+
 // Close a file on the forwarder. If it is dirty, its debt is remembered.
 enum link_result remote_close(struct state *state, struct link *link, struct remote_file *file, int64_t deadline_ns);
 

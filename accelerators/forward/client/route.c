@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "route.h"
 
+#include <time.h>
+
 #include "clock.h"
+#include "map.h"
 #include "map_file.h"
+#include "raw.h"
 #include "remote.h"
 
 static struct avoided *find_avoided(struct route *route, const char *address)
@@ -27,6 +31,20 @@ static bool choose(struct route *route, char address[ADDRESS_BYTES])
     memcpy(address, route->address, ADDRESS_BYTES);
     state_let_go(&route->busy);
     return usable;
+}
+
+bool route_of_file(struct state *state, ino_t ino, char address[ADDRESS_BYTES])
+{
+    struct route *route = &state->route;
+    const struct timespec short_time = {.tv_nsec = 20000};
+    const uint32_t number = (uint32_t)(ino * 0x9e3779b97f4a7c15ULL >> 32);
+    while (!state_try(&route->busy)) { // it is held for microseconds, except while the map is read
+        raw_call(SYS_nanosleep, (long)&short_time, 0, 0, 0, 0, 0);
+    }
+    map_file_look(route, state_settings());
+    const bool found = route->text_bytes > 0 && map_choose(route->text, (size_t)route->text_bytes, number, address) > 0;
+    state_let_go(&route->busy);
+    return found;
 }
 
 // Remember whether a forwarder works.
@@ -66,7 +84,7 @@ static struct link *take_connected(struct state *state, const char *address)
             continue;
         }
         if (link->address[0] && (!link_is_whole(link) || !link->in_order)) {
-            remote_end(state, link, LINK_ENDED);
+            remote_end(state, link, LINK_OK);
         }
         if (strcmp(link->address, address) == 0) {
             return link;
@@ -99,7 +117,7 @@ static struct link *take_free(struct state *state, const char *address)
             const bool other = strcmp(link->address, address) != 0;
             if (!link->address[0] || (choice == 1 && other && !is_dirty(link)) || (choice == 2 && other)) {
                 if (link->address[0]) {
-                    remote_end(state, link, LINK_ENDED);
+                    remote_end(state, link, LINK_OK);
                 }
                 return link;
             }

@@ -5,6 +5,7 @@
 #include "raw.h"
 
 #define TAG 1
+#define DRAIN " drain"
 
 static enum link_result receive(struct link *link, size_t bytes, int64_t deadline_ns)
 {
@@ -54,25 +55,51 @@ void session_begin(struct link *link, struct message *message, enum nine_type ty
     message_begin(message, link->buffer, BUFFER_BYTES, type, type == TVERSION ? MESSAGE_NO_TAG : TAG);
 }
 
-enum link_result session_start(struct link *link, int64_t deadline_ns)
+// Agree on the version. Returns LINK_REFUSED if the forwarder knows another one only.
+static enum link_result agree(struct link *link, const char *version, const char *expected, int64_t deadline_ns)
 {
     struct message message, reply;
+    session_begin(link, &message, TVERSION);
+    message_put(&message, MESSAGE_BYTES, 4);
+    message_put_string(&message, version, strlen(version));
+    const enum link_result result = session_ask(link, &message, RVERSION, &reply, deadline_ns);
+    if (result != LINK_OK) {
+        return result;
+    }
+    const uint64_t bytes = message_get(&reply, 4);
+    if (!message_get_is(&reply, expected)) {
+        return LINK_REFUSED;
+    }
+    link->message_bytes = (uint32_t)bytes;
+    return bytes < MESSAGE_BYTES_MIN || bytes > MESSAGE_BYTES ? LINK_ENDED : LINK_OK;
+}
+
+enum link_result session_drain(struct link *link, int64_t deadline_ns)
+{
+    char version[BURST_BYTES + sizeof DRAIN];
+    const size_t length = strlen(state_settings()->burst);
+    memcpy(version, state_settings()->burst, length);
+    memcpy(version + length, DRAIN, sizeof DRAIN);
+    return agree(link, version, BURST_VERSION, deadline_ns);
+}
+
+enum link_result session_start(struct link *link, int64_t deadline_ns)
+{
     enum link_result result = link_open(link, deadline_ns);
     if (result != LINK_OK) {
         return result;
     }
-    session_begin(link, &message, TVERSION);
-    message_put(&message, MESSAGE_BYTES, 4);
-    message_put_string(&message, NINE_VERSION, sizeof NINE_VERSION - 1);
-    result = session_ask(link, &message, RVERSION, &reply, deadline_ns);
+    const char *burst = state_settings()->burst;
+    if (burst[0]) {
+        result = agree(link, burst, BURST_VERSION, deadline_ns);
+        link->delays = result == LINK_OK;
+    }
+    if (!burst[0] || result == LINK_REFUSED) {
+        result = agree(link, NINE_VERSION, NINE_VERSION, deadline_ns);
+    }
     if (result != LINK_OK) {
         return result == LINK_REFUSED ? LINK_ENDED : result;
     }
-    const uint64_t bytes = message_get(&reply, 4);
-    if (!message_get_is(&reply, NINE_VERSION) || bytes < MESSAGE_BYTES_MIN || bytes > MESSAGE_BYTES) {
-        return LINK_ENDED;
-    }
-    link->message_bytes = (uint32_t)bytes;
     link->last_fid = session_root(PREFIXES_MAX);
     return LINK_OK;
 }

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../nine.h"
+#include "raw.h"
+
 #define LIBRARY "libreprise_forward"
 #define MS_NS 1000000LL
 
@@ -129,6 +132,60 @@ static void read_places(struct settings *settings, variables_lookup *lookup, var
     }
 }
 
+#ifdef FORWARD_BURST
+static const struct option {
+    const char *name;
+    const char *option;  // of the burst buffer
+    const char *choices; // NULL: a number
+} options[] = {
+    {"REPRISE_FORWARD_BURST", "write-back", "ram flash"},
+    {"REPRISE_FORWARD_BURST_CLOSE", "close", "return wait"},
+    {"REPRISE_FORWARD_BURST_WORKERS", "workers", NULL},
+    {"REPRISE_FORWARD_BURST_RAM_BYTES", "ram-bytes", NULL},
+    {"REPRISE_FORWARD_BURST_FLASH_BYTES", "flash-bytes", NULL},
+    {"REPRISE_FORWARD_BURST_RAM_DESTAGERS", "ram-destagers", NULL},
+    {"REPRISE_FORWARD_BURST_FLASH_DESTAGERS", "flash-destagers", NULL},
+    {"REPRISE_FORWARD_BURST_RAM_THRESHOLD", "ram-threshold", NULL},
+    {"REPRISE_FORWARD_BURST_FLASH_THRESHOLD", "flash-threshold", NULL},
+    {"REPRISE_FORWARD_BURST_DESTAGE_AFTER", "destage-after", NULL},
+};
+
+// Return whether a value is one of the words, which spaces separate.
+static bool is_word_of(const char *words, const char *value)
+{
+    const size_t length = strlen(value);
+    const char *found = length ? strstr(words, value) : NULL;
+    return found && (found == words || found[-1] == ' ') && (!found[length] || found[length] == ' ');
+}
+
+// Compose the request for the job's burst buffer. An invalid value leaves the burst buffer's default.
+static void read_burst(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
+{
+    const char *job = lookup("SLURM_JOB_ID"), *mode = lookup(options[0].name);
+    if (!mode || !*mode || !job || variables_number(job, 1, UINT32_MAX) < 0) {
+        return;
+    }
+    size_t bytes = (size_t)snprintf(settings->burst, sizeof settings->burst, BURST_VERSION " %s %u", job,
+                                    (unsigned)raw_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *value = lookup(options[i].name);
+        if (!value || !*value) {
+            continue;
+        }
+        const bool is_valid = options[i].choices ? is_word_of(options[i].choices, value)
+                                                 : variables_number(value, 0, BURST_NUMBER_MAX) >= 0;
+        if (!is_valid) {
+            variables_complain_about(complain, LIBRARY, options[i].name, value,
+                                     options[i].choices ? options[i].choices : "use a number; the default applies");
+        } else {
+            bytes += (size_t)snprintf(settings->burst + bytes, sizeof settings->burst - bytes, " %s=%s",
+                                      options[i].option, value);
+        }
+    }
+    settings->burst_keeps = !strcmp(mode, "flash");
+}
+#endif
+
 static void read_authentication(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
 {
     const char *value = lookup("REPRISE_FORWARD_AUTH");
@@ -162,5 +219,8 @@ void settings_read(struct settings *settings, variables_lookup *lookup, variable
     const int64_t number = node ? variables_number(node, 0, NODE_MAX) : -1;
     settings->node = number < 0 ? number_of(host) : (uint32_t)number;
     read_authentication(settings, lookup, complain);
+#ifdef FORWARD_BURST
+    read_burst(settings, lookup, complain);
+#endif
     read_places(settings, lookup, complain);
 }

@@ -15,6 +15,7 @@
 
 struct state *state_pointer;
 int64_t state_least_bytes = INT64_MAX;
+int64_t state_stream_bytes = INT64_MAX;
 uint64_t state_usual_signals;
 void (*state_test_cancel)(void);
 
@@ -70,5 +71,6 @@ __attribute__((constructor)) static void begin(void)
     state_usual_signals = signals_block();
     signals_restore(state_usual_signals);
     *(void **)&state_test_cancel = dlsym(RTLD_DEFAULT, "pthread_testcancel");
-    state_least_bytes = settings.least_bytes;
+    state_least_bytes = settings.burst[0] ? 1 : settings.least_bytes;
+    state_stream_bytes = settings.least_bytes;
 }

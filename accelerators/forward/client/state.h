@@ -46,6 +46,9 @@ struct link {
     char address[ADDRESS_BYTES];
     bool in_order;   // no message is half sent or half received
     bool proven;     // the connection has moved data
+    bool faulted;    // it ended because of the program's buffers
+    bool delays;     // it leads to the job's burst buffer, which acknowledges writes before the file system has them
+    bool checked;    // bytes were compared with those that the kernel sees, once for all files
     bool in_handler; // the thread may be in a signal handler, which must not call munge_credential
     uint32_t message_bytes;
     uint32_t last_fid;
@@ -76,6 +79,7 @@ struct route {
     int32_t forwarders; // in the map; -1 if the map is bad or missing
     uint64_t maps;      // that were read, or found missing
     char address[ADDRESS_BYTES];
+    long text_bytes; // size of the map; -1 if it is bad or missing
     struct avoided avoided[AVOIDED_MAX];
     char text[MAP_BYTES + 1];
 };
@@ -116,8 +120,12 @@ struct shunned {
 struct state {
     _Atomic int32_t pid; // process that owns the state
     _Atomic uint64_t prefix_dev[PREFIXES_MAX];
-    _Atomic uint32_t prefix_known;  // a bit for each prefix whose device is known
-    _Atomic int64_t prefix_look_ns; // earliest time to look at the other prefixes again
+    _Atomic uint32_t prefix_known;   // a bit for each prefix whose device is known
+    _Atomic int64_t prefix_look_ns;  // earliest time to look at the other prefixes again
+    _Atomic uint8_t written[HASHES]; // for bursts: 1 if this process may have written to a file with this hash,
+    _Atomic uint8_t mapped[HASHES];  // or may have mapped it into memory
+    _Atomic bool delayed;            // a burst buffer was reached
+    _Atomic int64_t given_up_ns;     // last time that a burst buffer was waited for in vain; 0: never
     struct route route;
     struct debts debts;
     struct counters counters;
@@ -128,6 +136,7 @@ struct state {
 
 extern struct state *state_pointer;
 extern int64_t state_least_bytes;    // smallest request that is forwarded; INT64_MAX while the library is off
+extern int64_t state_stream_bytes;   // the same for requests of streams
 extern uint64_t state_usual_signals; // signals that were blocked when the program began; further ones are blocked in
                                      // a signal handler, if not in the whole thread
 

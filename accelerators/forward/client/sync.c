@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <time.h>
 
+#include "burst.h"
 #include "clock.h"
 #include "debts.h"
 #include "descriptors.h"
@@ -48,10 +49,16 @@ static void for_each(struct state *state, const struct stat *status,
     }
 }
 
+// Return the longest wait for a close, which may have to wait for delayed data.
+static int64_t close_wait_ns(void)
+{
+    return burst_is_on() ? FSYNC_WAIT_NS : CLOSE_WAIT_NS;
+}
+
 static enum link_result close_one(struct state *state, struct link *link, struct remote_file *file, void *argument)
 {
     (void)argument;
-    return remote_close(state, link, file, clock_now_ns() + CLOSE_WAIT_NS);
+    return remote_close(state, link, file, clock_now_ns() + close_wait_ns());
 }
 
 struct order {
@@ -132,9 +139,12 @@ __attribute__((destructor)) static void end_all(void)
 {
     struct state *state = state_get();
     const uint64_t before = signals_block();
+    if (state) {
+        burst_drain(state);
+    }
     for (int i = 0; state && i < LINKS_MAX; i++) {
         if (state->links[i].address[0] && state_try(&state->links[i].busy)) {
-            remote_end(state, &state->links[i], LINK_ENDED);
+            remote_end(state, &state->links[i], LINK_OK);
             state_let_go(&state->links[i].busy);
         }
     }
@@ -146,7 +156,7 @@ static void close_file(struct state *state, int fd)
     struct stat status;
     if (raw_fstat(fd, &status) == 0) {
         const uint64_t before = signals_block();
-        for_each(state, &status, close_one, NULL, clock_now_ns() + CLOSE_WAIT_NS);
+        for_each(state, &status, close_one, NULL, clock_now_ns() + close_wait_ns());
         signals_restore(before);
     }
 }

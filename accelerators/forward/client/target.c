@@ -68,7 +68,7 @@ void target_shun(struct state *state, const struct stat *status, int64_t until_n
     atomic_store(&slot->until_ns, until_ns);
 }
 
-static bool is_shunned(struct state *state, const struct stat *status)
+bool target_is_shunned(struct state *state, const struct stat *status)
 {
     struct shunned *slot = slot_of(state, status);
     const int64_t until = atomic_load(&slot->until_ns);
@@ -90,15 +90,24 @@ static bool is_plain(const struct request *request, int flags, struct target *ta
     return (access == O_WRONLY || access == O_RDWR) && !(flags & (O_APPEND | O_DSYNC | O_SYNC));
 }
 
+bool target_is_file(struct state *state, int fd, struct target *target)
+{
+    return (unsigned)fd < DESCRIPTORS_MAX && !raw_fstat(fd, &target->status) && S_ISREG(target->status.st_mode) &&
+           is_on_a_prefix(state, target->status.st_dev);
+}
+
 bool target_look(struct state *state, const struct request *request, struct target *target)
 {
-    if ((unsigned)request->fd >= DESCRIPTORS_MAX || raw_fstat(request->fd, &target->status) ||
-        !S_ISREG(target->status.st_mode) || !is_on_a_prefix(state, target->status.st_dev)) {
+    if (!target_is_file(state, request->fd, target)) {
         return false;
     }
     const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);
+    // The kernel itself reads a program that is executed.
+    if (state_settings()->burst[0] && (target->status.st_mode & 0111)) {
+        return false;
+    }
     return flags >= 0 && target->status.st_nlink > 0 && is_plain(request, (int)flags, target) &&
-           !is_shunned(state, &target->status);
+           !target_is_shunned(state, &target->status);
 }
 
 static bool is_coherent(int fd)

@@ -28,9 +28,14 @@ struct target {
 // Look at the descriptor of a request. Returns false if the request cannot be forwarded.
 bool target_look(struct state *state, const struct request *request, struct target *target);
 
+// Look at a descriptor. Returns false unless it is a regular file on a file system below a prefix.
+bool target_is_file(struct state *state, int fd, struct target *target);
+
 // Return the prefix of the file's path, which is written to `path`; -1 if the file is not below a prefix, or is on a
 // file system that is not coherent among nodes. `root` is the inode of the prefix.
 int target_path(struct state *state, int fd, const struct target *target, char path[PATH_BYTES], ino_t *root);
+
+bool target_is_shunned(struct state *state, const struct stat *status);
 
 // Do not forward calls on this file until a time of clock_now_ns.
 void target_shun(struct state *state, const struct stat *status, int64_t until_ns);

@@ -140,7 +140,7 @@ static enum link_result step(struct transfer *transfer)
 }
 
 size_t transfer(struct link *link, const struct remote_file *file, const struct request *request, int64_t start,
-                size_t bytes, int64_t patience_ns, enum link_result *result)
+                size_t bytes, size_t moved, int64_t patience_ns, enum link_result *result)
 {
     struct transfer transfer = {.link = link,
                                 .file = file,
@@ -152,7 +152,7 @@ size_t transfer(struct link *link, const struct remote_file *file, const struct 
                                 .limit = bytes};
     link->in_order = false;
     *result = LINK_OK;
-    advance(&transfer, 0);
+    advance(&transfer, moved);
     while (*result == LINK_OK && (transfer.in_flight || (transfer.asked < bytes && transfer.limit == bytes))) {
         *result = step(&transfer);
     }

@@ -58,7 +58,7 @@ static size_t read_in_parts(char *to, size_t size, size_t count, FILE *stream, r
     flockfile(stream);
     const size_t first = buffered(stream);
     if (!(stream->_flags & (STREAM_PUTTING | STREAM_END_SEEN)) && first < bytes &&
-        bytes - first >= (size_t)state_least_bytes && is_forwardable(stream, false)) {
+        bytes - first >= (size_t)state_stream_bytes && is_forwardable(stream, false)) {
         done = first ? next(to, 1, first, stream) : 0;
         done += done == first ? forward(stream, to + done, bytes - done, false) : 0;
     }
@@ -83,7 +83,7 @@ static size_t write_in_parts(const char *from, size_t size, size_t count, FILE *
 static inline bool is_bulk(size_t size, size_t count)
 {
     size_t bytes = 0;
-    return !__builtin_mul_overflow(size, count, &bytes) && __builtin_expect(bytes >= (size_t)state_least_bytes, 0);
+    return !__builtin_mul_overflow(size, count, &bytes) && __builtin_expect(bytes >= (size_t)state_stream_bytes, 0);
 }
 
 EXPORTED size_t fread(void *to, size_t size, size_t count, FILE *stream)

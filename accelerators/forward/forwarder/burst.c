@@ -102,12 +102,12 @@ bool burst_allows(const struct settings *settings, const char *option)
 {
     static const char ram[] = "ram-bytes=", flash[] = "flash-bytes=", mode[] = "write-back=flash";
     if (!strncmp(option, ram, sizeof ram - 1)) {
-        return strtoll(option + sizeof ram - 1, NULL, 10) <= settings->burst_ram_bytes;
+        return settings_valid(option) && strtoll(option + sizeof ram - 1, NULL, 10) <= settings->burst_ram_bytes;
     }
     if (!strncmp(option, flash, sizeof flash - 1)) {
-        return strtoll(option + sizeof flash - 1, NULL, 10) <= settings->burst_flash_bytes;
+        return settings_valid(option) && strtoll(option + sizeof flash - 1, NULL, 10) <= settings->burst_flash_bytes;
     }
-    return strcmp(option, mode) != 0 || settings->burst_flash;
+    return settings_valid(option) && (strcmp(option, mode) != 0 || settings->burst_flash);
 }
 
 bool burst_begin(struct message *message, bool *drains)

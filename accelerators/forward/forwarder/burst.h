@@ -32,6 +32,9 @@ bool burst_allows(const struct settings *settings, const char *option);
 // Take a connection that was accepted: hand it over to a burst buffer if it asks for one, else serve it.
 void burst_arrive(struct forwarder *forwarder, int fd);
 
+// Note that burst buffers have ended; called by the event loop.
+void burst_ended(evutil_socket_t number, short what, void *own);
+
 // Start the burst buffers that have data on flash.
 void burst_resume(const struct forwarder *forwarder);
 

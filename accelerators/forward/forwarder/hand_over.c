@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,13 +27,14 @@
 #define NO_GROUP 65534 // "nogroup", for users that this node does not know
 #define ARGUMENTS_MAX 48
 #define ARGUMENT_BYTES 4200
-#define YOUNG_S 15 // longer than an instance takes to start
+#define CHILDREN 256 // instances whose start is awaited
+#define YOUNG_S 15   // longer than an instance takes to start
 
 struct arrival {
     struct forwarder *forwarder;
     int fd;
     struct event *event;
-    bool started; // an instance was started for it
+    struct child *child; // the instance that was started for it; NULL: none
     uint64_t deadline_ns;
 };
 
@@ -240,20 +242,51 @@ static int become(uint32_t user)
     return setgroups(0, NULL) || setgid(group) || setuid(user) ? -1 : 0;
 }
 
-// Start an instance. Return 0; -1 with one line in the log.
-static int start(const struct settings *settings, const struct burst *burst)
+// The instances that were started last. An older one is reaped, but nobody waits for it any more.
+static struct child {
+    pid_t pid;
+    bool ended;
+    bool refused; // it ended by itself, with an error
+} children[CHILDREN];
+static unsigned next_child;
+
+static struct child *add_child(pid_t pid)
+{
+    struct child *child = &children[next_child++ % CHILDREN];
+    *child = (struct child){.pid = pid};
+    return child;
+}
+
+void burst_ended(evutil_socket_t number, short what, void *own)
+{
+    int status;
+    (void)number;
+    (void)what;
+    (void)own;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        for (size_t i = 0; i < CHILDREN; i++) {
+            if (children[i].pid == pid && !children[i].ended) {
+                children[i].ended = true;
+                children[i].refused = WIFEXITED(status) && WEXITSTATUS(status) != EXIT_SUCCESS;
+            }
+        }
+    }
+}
+
+// Start an instance. Return it; NULL with one line in the log.
+static struct child *start(const struct settings *settings, const struct burst *burst)
 {
     struct arguments arguments = {.count = 0};
     const bool with_flash = settings->burst_flash != NULL;
     sweep(settings);
     if (geteuid() != 0 && geteuid() != burst->user) {
         log_line("burst buffer %s cannot start: only root can start those of other users", burst->name);
-        return -1;
+        return NULL;
     }
     if (make_directory(settings->bursts, burst->name, burst->user) ||
         (with_flash && make_directory(settings->burst_flash, burst->name, burst->user))) {
         log_line("burst buffer %s cannot start: its directories cannot be made: %s", burst->name, strerror(errno));
-        return -1;
+        return NULL;
     }
     add_all(&arguments, settings, burst, with_flash);
     const pid_t child = arguments.full ? -1 : fork();
@@ -269,10 +302,10 @@ static int start(const struct settings *settings, const struct burst *burst)
     }
     if (child < 0) {
         log_line("burst buffer %s cannot start: %s", burst->name, strerror(errno));
-        return -1;
+        return NULL;
     }
     log_line("burst buffer %s starts", burst->name);
-    return 0;
+    return add_child(child);
 }
 
 static bool is_allowed(const struct settings *settings, const struct burst *burst)
@@ -294,8 +327,9 @@ static void look_again(struct arrival *arrival)
     }
 }
 
-// Hand a connection over. If there is no instance and none can be started, the job has no burst buffer, unless an
-// earlier instance left data on flash: then it must not continue without these.
+// Hand a connection over. If the job can have no instance, it has no burst buffer, unless an earlier one left data on
+// flash: then it must not continue without these. If an instance is killed, or is slow to start, the client tries
+// again.
 static void hand_over(struct arrival *arrival, const struct burst *burst)
 {
     const struct settings *settings = &arrival->forwarder->settings;
@@ -305,17 +339,20 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     }
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     const bool has_left = has_data(settings, burst->name);
-    bool can_start =
-        is_allowed(settings, burst) && (has_left || entries(settings->bursts) < (unsigned)settings->burst_jobs);
-    if (absent && can_start && !arrival->started) {
-        can_start = !start(settings, burst);
-        arrival->started = true;
+    const bool has_room =
+        has_left || is_served(settings, burst->name) || entries(settings->bursts) < (unsigned)settings->burst_jobs;
+    bool can_start = is_allowed(settings, burst) && has_room;
+    if (absent && can_start && !arrival->child) {
+        arrival->child = start(settings, burst);
+        can_start = arrival->child != NULL;
     }
-    if ((absent || errno == EAGAIN) && can_start && scheduler_now() < arrival->deadline_ns) {
+    can_start = can_start && !(arrival->child && arrival->child->refused);
+    const bool was_killed = arrival->child && arrival->child->ended && !arrival->child->refused;
+    if (can_start && !was_killed && (absent || errno == EAGAIN) && scheduler_now() < arrival->deadline_ns) {
         look_again(arrival);
         return;
     }
-    if (!has_left) {
+    if (!can_start && !has_left) {
         serve_here(arrival);
     }
     end(arrival);

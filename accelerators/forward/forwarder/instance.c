@@ -52,7 +52,6 @@ static void on_timer(evutil_socket_t fd, short what, void *own)
     (void)own;
     instance.needed_ns = is_needed(instance.forwarder) ? now : instance.needed_ns;
     if (now - instance.needed_ns >= (uint64_t)instance.forwarder->settings.linger * 1000000000ULL) {
-        burst_remove();
         raise(SIGTERM);
         return;
     }
@@ -91,7 +90,10 @@ int burst_listen(struct forwarder *forwarder, const char **why)
         return -1;
     }
     if (lock(directory)) {
-        *why = errno == EWOULDBLOCK ? "another one serves the job" : strerror(errno);
+        if (errno == EWOULDBLOCK) { // two connections made the forwarder start an instance each: one is enough
+            exit(EXIT_SUCCESS);
+        }
+        *why = strerror(errno);
         return -1;
     }
     instance.address.sun_family = AF_UNIX;

@@ -152,7 +152,8 @@ static int start(struct program *program)
     program->resuming = evtimer_new(forwarder->base, on_resuming, program);
     struct event *terminated = evsignal_new(forwarder->base, SIGTERM, on_signal, program);
     struct event *interrupted = evsignal_new(forwarder->base, SIGINT, on_signal, program);
-    if (!program->accepting || !program->resuming || !terminated || !interrupted ||
+    struct event *ended = evsignal_new(forwarder->base, SIGCHLD, burst_ended, NULL);
+    if (!program->accepting || !program->resuming || !terminated || !interrupted || !ended || event_add(ended, NULL) ||
         event_add(program->accepting, NULL) || event_add(terminated, NULL) || event_add(interrupted, NULL)) {
         log_line("cannot start: there is no memory");
         return -1;
@@ -170,7 +171,6 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_IGN); // burst buffers that end leave nothing behind
     signal(SIGXFSZ, SIG_IGN); // a limit of the flash cache's file system is an error as any other
     allow_descriptors();
     const int read = settings_read(&program.forwarder.settings, argc, argv, error, sizeof error);

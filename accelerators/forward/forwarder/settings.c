@@ -140,6 +140,14 @@ static int set(struct settings *settings, const char *name, size_t name_bytes, c
     return -1;
 }
 
+bool settings_valid(const char *option)
+{
+    struct settings ignored = {0};
+    char error[500];
+    const char *equals = strchr(option, '=');
+    return equals && !set(&ignored, option, (size_t)(equals - option), equals + 1, error, sizeof error);
+}
+
 static char *trimmed(char *text)
 {
     text += strspn(text, " \t\r\n");

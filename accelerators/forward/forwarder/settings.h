@@ -42,6 +42,9 @@ struct settings {
 // Texts live as long as the process.
 int settings_read(struct settings *settings, int argc, char **argv, char *error, size_t room);
 
+// Return whether an option, given as NAME=VALUE, has a valid value.
+bool settings_valid(const char *option);
+
 // Read a mode of write-back. Return 0; -1 if there is no such mode.
 int settings_mode(const char *text, int64_t *mode);
 

@@ -15,7 +15,7 @@ LIMITS = dict(re.findall(r"^#define (\w+) (?:\(1 << )?(\d+)", (CLIENT / "limits.
 
 
 def test_every_variable_is_listed_with_its_default() -> None:
-    listed = dict(re.findall(r"^\| `(REPRISE_FORWARD_\w+)` \| ?`?(\w*)`? \|", PAGE, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `(REPRISE_FORWARD_\w+)` \| ?`?([\w-]*)`? \|", PAGE, re.MULTILINE))
     assert set(listed) == set(re.findall(r'"(REPRISE_FORWARD_\w+)"', SETTINGS))
     defaults = re.findall(r'\{"(REPRISE_FORWARD_\w+)", \d+, [^,]+, (-?\d+),', SETTINGS)
     assert len(defaults) == 5

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "burst.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+#include "check.h"
+#include "clock.h"
+#include "finish.h"
+#include "remote.h"
+#include "route.h"
+#include "signals.h"
+#include "transfer.h"
+
+static _Atomic uint8_t *place(_Atomic uint8_t *hashes, const struct stat *status)
+{
+    return &hashes[(status->st_ino * 0x9e3779b97f4a7c15ULL >> 32) % HASHES];
+}
+
+static void pause_for(int64_t ns)
+{
+    const struct timespec time = {.tv_nsec = ns};
+    raw_call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+}
+
+static bool may_wait(struct state *state)
+{
+    const int64_t given_up = atomic_load(&state->given_up_ns);
+    return !given_up || clock_now_ns() - given_up > BURST_GIVEN_UP_NS;
+}
+
+// Return a link to the burst buffer of a file, held by this thread. NULL if the map names no forwarder, if a signal
+// handler would have to connect, or if it could not be reached until the deadline. A burst buffer that was killed may
+// have data that are older than the call, so calls wait for its successor.
+static struct link *take(struct state *state, ino_t ino, bool in_handler, int64_t deadline_ns)
+{
+    char address[ADDRESS_BYTES];
+    enum link_result result = LINK_OK;
+    while (route_of_file(state, ino, address)) {
+        struct link *link =
+            route_take_to(state, address, in_handler, clock_now_ns() + state_settings()->read_ns, &result);
+        if (link && (link->delays || !atomic_load(&state->delayed))) {
+            atomic_store(&state->delayed, link->delays);
+            atomic_store(&state->given_up_ns, 0);
+            return link;
+        }
+        if (link) { // without its burst buffer, the job would not see what it wrote
+            remote_end(state, link, LINK_OK);
+            state_let_go(&link->busy);
+            result = LINK_ENDED;
+        }
+        if (in_handler && state_settings()->munge) {
+            return NULL;
+        }
+        if (result != LINK_REFUSED && (!may_wait(state) || clock_now_ns() > deadline_ns)) {
+            atomic_store(&state->given_up_ns, clock_now_ns());
+            return NULL;
+        }
+        pause_for(result == LINK_REFUSED ? 50000 : BURST_RETRY_NS); // refused: other threads have all links
+    }
+    return NULL;
+}
+
+// Compare the first bytes that a connection moves with those that the kernel sees once they are in the file system.
+static bool is_right(struct state *state, struct link *link, const struct request *request, const struct target *target,
+                     int64_t start, size_t bytes, enum link_result *result)
+{
+    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
+    *result = link->checked ? LINK_OK : remote_settle(state, link, request->fd, target, deadline);
+    if (*result != LINK_OK || link->checked) {
+        return true;
+    }
+    link->checked = check_bytes(request, target, start, bytes, link->buffer);
+    if (!link->checked) {
+        state_count(&state->counters.other_files, 1);
+        target_shun(state, &target->status, FOREVER_NS);
+    }
+    return link->checked;
+}
+
+// Make the kernel see the size of a file that a delayed write made longer: write the call's last byte directly.
+static void extend(const struct request *request, const struct target *target, int64_t start, size_t bytes)
+{
+    size_t before = bytes - 1;
+    int vector = 0;
+    if (start + (int64_t)bytes <= target->status.st_size) {
+        return;
+    }
+    while (before >= request->vectors[vector].iov_len) {
+        before -= request->vectors[vector++].iov_len;
+    }
+    raw_call(SYS_pwrite64, request->fd, (long)link_at(request->vectors[vector].iov_base, before), 1,
+             start + (int64_t)bytes - 1, 0, 0);
+}
+
+// Move a part of the call through one link. Returns how many bytes from the beginning were moved; `*opened` tells
+// whether the burst buffer has the file.
+static size_t move_some(struct state *state, struct link *link, const struct request *request,
+                        const struct target *target, int64_t start, size_t bytes, size_t done, bool *opened,
+                        enum link_result *result)
+{
+    const struct settings *settings = state_settings();
+    const int64_t patience = request->writing ? settings->write_ns : settings->read_ns;
+    struct remote_file *file = remote_find(link, &target->status, request->writing);
+    if (!file) {
+        *result = remote_open(state, link, request->fd, target, request->writing, &file, clock_now_ns() + patience);
+        if (*result != LINK_OK) {
+            return done;
+        }
+    }
+    const size_t before = done;
+    *opened = true;
+    done = transfer(link, file, request, start, bytes, done, patience, result);
+    file->dirty |= request->writing && done > before;
+    if (*result == LINK_OK && !is_right(state, link, request, target, start, bytes, result)) {
+        *result = LINK_REFUSED;
+        return 0;
+    }
+    if (*result == LINK_REFUSED && link->delays) { // the rest is done directly, after what is delayed
+        remote_settle(state, link, request->fd, target, clock_now_ns() + FSYNC_WAIT_NS);
+    }
+    return done;
+}
+
+int64_t burst_move(struct state *state, const struct request *request, const struct target *target, int64_t start,
+                   size_t bytes, bool in_handler)
+{
+    const int64_t deadline = clock_now_ns() + state_settings()->write_ns;
+    enum link_result result = LINK_ENDED;
+    bool delays = false, opened = false;
+    size_t done = 0;
+    while (done < bytes && result != LINK_REFUSED) {
+        struct link *link = take(state, target->status.st_ino, in_handler, deadline);
+        if (!link) {
+            break;
+        }
+        if (!link->delays && (int64_t)bytes < state_settings()->least_bytes) {
+            route_let_go(state, link, LINK_REFUSED);
+            break;
+        }
+        delays = link->delays;
+        done = move_some(state, link, request, target, start, bytes, done, &opened, &result);
+        if (result == LINK_ENDED && link->faulted) { // the program gets the kernel's error
+            remote_end(state, link, LINK_OK);
+            result = LINK_REFUSED;
+        }
+        route_let_go(state, link, result);
+    }
+    if (!done && !opened) {
+        return BURST_NOT;
+    }
+    atomic_store_explicit(&state->marked[request->fd], 1, memory_order_relaxed);
+    state_count(request->writing ? &state->counters.write_calls : &state->counters.read_calls, 1);
+    state_count(request->writing ? &state->counters.write_bytes : &state->counters.read_bytes, done);
+    const int64_t moved = done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
+    if (request->writing && delays && moved > 0) {
+        atomic_store_explicit(place(state->written, &target->status), 1, memory_order_relaxed);
+        extend(request, target, start, (size_t)moved);
+    }
+    return moved;
+}
+
+void burst_settle(int fd)
+{
+    struct state *state = state_get();
+    struct target target;
+    if (!state || !burst_is_on() || !target_is_file(state, fd, &target) || !target.status.st_size) {
+        return;
+    }
+    const uint64_t before = signals_block();
+    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
+    enum link_result result = LINK_ENDED;
+    while (result == LINK_ENDED || result == LINK_LOST) {
+        struct link *link = take(state, target.status.st_ino, (before & ~state_usual_signals) != 0,
+                                 clock_now_ns() + state_settings()->write_ns);
+        if (!link) {
+            break;
+        }
+        result = link->delays ? remote_settle(state, link, fd, &target, deadline) : LINK_REFUSED;
+        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+    }
+    signals_restore(before);
+}
+
+void burst_before_direct(const struct request *request)
+{
+    struct state *state = state_get();
+    struct target target;
+    if (!state || !burst_is_on() || !target_is_file(state, request->fd, &target) ||
+        target_is_shunned(state, &target.status)) {
+        return;
+    }
+    const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);
+    if (!(request->writing && (flags & O_APPEND))) { // what is appended meets no other data
+        burst_settle(request->fd);
+    }
+}
+
+bool burst_has_mapped(struct state *state, const struct target *target)
+{
+    return burst_is_on() && atomic_load_explicit(place(state->mapped, &target->status), memory_order_relaxed);
+}
+
+void burst_settle_and_leave(int fd)
+{
+    struct state *state = state_get();
+    struct target target;
+    burst_settle(fd);
+    if (state && burst_is_on() && target_is_file(state, fd, &target)) {
+        atomic_store(place(state->mapped, &target.status), 1);
+    }
+}
+
+void burst_settle_path(int directory, const char *path)
+{
+    if (!state_get() || !burst_is_on() || !path) {
+        return;
+    }
+    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_CLOEXEC, 0, 0, 0);
+    if (fd >= 0) {
+        burst_settle((int)fd);
+        raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    }
+}
+
+void burst_settle_own(int fd)
+{
+    struct state *state = state_get();
+    struct stat status;
+    if (state && !raw_fstat(fd, &status) &&
+        atomic_load_explicit(place(state->written, &status), memory_order_relaxed)) {
+        burst_settle(fd);
+    }
+}
+
+void burst_drain(struct state *state)
+{
+    if (!burst_is_on() || !atomic_load(&state->counters.write_calls)) {
+        return;
+    }
+    for (int i = 0; i < LINKS_MAX; i++) {
+        struct link *link = &state->links[i];
+        if (link->address[0] && link->delays && state_try(&link->busy)) {
+            if (link_is_whole(link) && link->in_order) {
+                session_drain(link, clock_now_ns() + FSYNC_WAIT_NS);
+            }
+            state_let_go(&link->busy);
+        }
+    }
+}
