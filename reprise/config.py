@@ -143,6 +143,7 @@ def _prefix(path: Path) -> Path:
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+Prefix = Annotated[AbsolutePath, AfterValidator(_prefix)]
 UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
 
 
@@ -348,9 +349,7 @@ class Forwarding(Section):
         description="addresses of the forwarders: ADDRESS:PORT, [ADDRESS]:PORT or the path of a Unix socket; "
         "[] means no forwarding",
     )
-    prefixes: Annotated[
-        list[Annotated[AbsolutePath, AfterValidator(_prefix)]], Field(max_length=PREFIXES_LIMIT)
-    ] = Field(
+    prefixes: Annotated[list[Prefix], Field(max_length=PREFIXES_LIMIT)] = Field(
         default_factory=list,
         description="directories whose files go through forwarders, which export them under the same paths; "
         "[] means no forwarding",

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from reprise.config import Config
 from reprise.database.entities import RecordText
 from reprise.eventlog import line
+from reprise.matcher.arbiter import job_variables
 from reprise.matcher.daemon import garbage_pauses, record_loaders
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.known_records import readable
-from reprise.matcher.forwarding import job_variables
 from reprise.matcher.linkage.engine import Engine
 
 log = logging.getLogger(__name__)

@@ -51,7 +51,7 @@ class Plan:
     number: int
     pieces: Sequence[tuple[int, int]]
     workers: int
-    forwarding: Mapping[str, str]
+    forwarding: Mapping[str, Mapping[str, str]]
 
     def batches(self, prepare: Preparation) -> Iterator[Batch]:
         """Yield all records, in order; if the workers fail, this process logs the failure and reads the rest itself."""
@@ -85,7 +85,7 @@ class Plan:
             pool.shutdown(cancel_futures=True)
 
 
-def plan(path: Path, forwarding: Mapping[str, str]) -> Plan | None:
+def plan(path: Path, forwarding: Mapping[str, Mapping[str, str]]) -> Plan | None:
     """Return a plan; None if workers would not be faster, or if this process has threads and so must not fork.
 
     Workers that are forked from a process with threads may hang. The caller must not have a database open, because
@@ -108,11 +108,11 @@ def plan(path: Path, forwarding: Mapping[str, str]) -> Plan | None:
 # --- in the workers
 
 _path: Path
-_forwarding: Mapping[str, str]
+_forwarding: Mapping[str, Mapping[str, str]]
 _prepare: Preparation
 
 
-def _begin(parent: int, path: Path, forwarding: Mapping[str, str], prepare: Preparation) -> None:
+def _begin(parent: int, path: Path, forwarding: Mapping[str, Mapping[str, str]], prepare: Preparation) -> None:
     global _path, _forwarding, _prepare
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # otherwise, an idle worker would outlive its parent
     if os.getppid() != parent:

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 from reprise.config import Config
 from reprise.database.entities import RecordText
+from reprise.matcher.arbiter import job_variables
 from reprise.matcher.decision.decide import Knowledge
 from reprise.matcher.decision.guards import Policy
 from reprise.matcher.decision.known_records import readable
 from reprise.matcher.decision.site_access import access_of
-from reprise.matcher.forwarding import job_variables
 from reprise.matcher.linkage.linkage_model import Model, load
 
 OMPI_INFO_TIMEOUT_S = 10.0

@@ -23,14 +23,14 @@ from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.database.entities import RecordStatus, RecordText, Scope
 from reprise.database.gain_subject import subject_in
 from reprise.eventlog import line
-from reprise.matcher.forwarding import job_variables
+from reprise.matcher.arbiter import job_variables
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import NOT_QUICK, JobMetadata
 from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
-NO_VARIABLES: Mapping[str, str] = {}
+NO_VARIABLES: Mapping[str, Mapping[str, str]] = {}
 _PATH = re.compile(r"(?:^|[=:,;\s\"'])(/[^\s:,;=\"']+)")
 TERMS = 65_536  # maximum number of cached `Terms`; if there are more, equal `Terms` may be different objects
 
@@ -182,18 +182,19 @@ class _Own(_Strict, from_attributes=True):
     gain_low: FiniteFloat
 
 
-def read(row: RecordText, forwarding: Mapping[str, str] = NO_VARIABLES) -> Known:
+def read(row: RecordText, forwarding: Mapping[str, Mapping[str, str]] = NO_VARIABLES) -> Known:
     """Return the record in a row of the database. Raises UnreadableError if it cannot be used for decisions.
 
-    `forwarding` are the site's variables for jobs that use I/O forwarders (see `job_variables`).
+    `forwarding` are the site's variables for jobs that use I/O forwarders, by library (see `job_variables`).
     """
     where = ""
     try:
         environment = _environment(row)
         problem = environment_problem(environment)
-        if environment.get(PRELOAD_VARIABLE) == job_variables.LIBRARY:
-            environment |= forwarding
-            problem = problem or (None if forwarding else job_variables.NOT_CONFIGURED)
+        library = environment.get(PRELOAD_VARIABLE, "")
+        if library in job_variables.LIBRARIES:
+            environment |= forwarding.get(library, {})
+            problem = problem or (None if library in forwarding else job_variables.NOT_CONFIGURED)
         names, values = tuple(environment), tuple(environment.values())
         shared = (row.component, row.scope, row.status, row.context, row.conflicts, row.quarantined_for)
         terms = _terms(*shared, names, row.gain_low > 0, problem, _places(values))
@@ -255,7 +256,7 @@ def _terms(
 
 
 def readable(
-    records: Iterable[RecordText], forwarding: Mapping[str, str] = NO_VARIABLES
+    records: Iterable[RecordText], forwarding: Mapping[str, Mapping[str, str]] = NO_VARIABLES
 ) -> Iterator[tuple[int, Known | None]]:
     """Yield each record's id with the record, or with None if the record is retired or unreadable (which is logged).
 

@@ -23,6 +23,7 @@ from reprise.database.errors import DatabaseError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.store import identity_of
 from reprise.eventlog import Throttle, line, log_to
+from reprise.matcher.arbiter.job_variables import burst_map
 from reprise.matcher.errors import ServiceError
 from reprise.matcher.forwarding import forwarder_health, slurm_queue
 from reprise.matcher.forwarding.arbitration import Arbitration
@@ -53,6 +54,7 @@ def run(config: Config) -> None:
     maps.hold()
     metrics = None
     try:
+        _write_burst_map(config, maps)
         worker = Worker(config, Arbitration(config, maps))
         worker.start()
         metrics = _metrics_server(config, worker.arbitration)
@@ -63,6 +65,13 @@ def run(config: Config) -> None:
         if metrics:
             metrics.stop()
         maps.release()
+
+
+def _write_burst_map(config: Config, maps: MapDirectory) -> None:
+    try:
+        maps.write_named(burst_map(config.forwarding), config.forwarding.forwarders)
+    except OSError as error:
+        raise ServiceError(f"the map of burst buffers cannot be written ({error}): check forwarding.maps") from error
 
 
 def _check(config: Config) -> None:

@@ -28,7 +28,7 @@ DIRECTORY_MODE = 0o711  # users can open the map of a job that they know, but ca
 LOCK = ".lock"
 LOCK_PATIENCE_S = 1.0  # longer than a command holds the lock to see whether an arbiter runs
 _JOB = re.compile(r"[1-9][0-9]{0,9}")
-_TEMPORARY = re.compile(r"\.[1-9][0-9]{0,9}\.new")
+_TEMPORARY = re.compile(r"\.([1-9][0-9]{0,9}|burst-[0-9a-f]+)\.new")
 
 
 def map_text(addresses: Sequence[str]) -> str:
@@ -94,15 +94,23 @@ class MapDirectory:
 
     def write(self, job: int, addresses: Sequence[str]) -> None:
         """Write a job's map; a reader sees the old map or the new one, whatever happens. Raise OSError."""
-        temporary = self.path / f".{job}.new"
+        self._write(str(job), addresses)
+
+    def _write(self, name: str, addresses: Sequence[str]) -> None:
+        temporary = self.path / f".{name}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as file:
             os.fchmod(file.fileno(), FILE_MODE)  # whatever the umask is
             file.write(os.fsencode(map_text(addresses)))
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(self.path / str(job))
+        temporary.replace(self.path / name)
         self._sync()
+
+    def write_named(self, name: str, addresses: Sequence[str]) -> None:
+        """Write a map that is no single job's, unless it is there. Raise OSError."""
+        if not (self.path / name).exists():
+            self._write(name, addresses)
 
     def remove(self, job: int) -> None:
         """Remove a job's map, if there is one. Raise OSError."""

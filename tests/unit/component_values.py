@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from reprise.config import Forwarding
+from reprise.tuner.components import forwarded
 from reprise.tuner.components.application import ApplicationComponent, Workload
 from reprise.tuner.components.component_file import read
 from reprise.tuner.executors.executor import Begun, TrialResult
@@ -17,6 +19,8 @@ from reprise.tuner.model.component import TrialPlan
 from tests.places import ROOT
 
 SHIPPED = ROOT / "etc" / "components"
+FILES = ROOT / "tests/unit/tuner/components/files"
+"""Further components, of kinds that no shipped component has."""
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "sbb": {"targets": "/fs1/alice", "flavor": "small"},
     "lustre": {"target": "/lustre/alice/run"},
@@ -46,7 +50,8 @@ def definition(parameters: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def shipped(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((SHIPPED / f"{name}.yaml").read_text())
+    path = SHIPPED / f"{name}.yaml"
+    found: dict[str, Any] = yaml.safe_load((path if path.exists() else FILES / path.name).read_text())
     return found
 
 
@@ -59,7 +64,10 @@ def component(
     description = read(content, settings or {})
     name = description.activation.library
     library = [f"/usr/local/lib/libreprise_{name}.so"] if name else []
-    return ApplicationComponent(description, workload, None, "cluster", [*library, *preload])
+    forwarding = forwarded.inputs(description, Forwarding(forwarders=["10.0.0.1:564"], prefixes=[Path("/scratch")]))
+    return ApplicationComponent(
+        description, workload, None, "cluster", [*library, *preload], Path("/usr/local/lib"), forwarding
+    )
 
 
 def run_locally(plan: TrialPlan, directory: Path) -> TrialResult:

@@ -28,8 +28,6 @@ NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 LANDSCAPE = next((ROOT / "bench" / "landscapes").glob("*.json.gz"))
 SAID: dict[str, Any] = {
     "target": "/lustre/alice",
-    "targets": "/fs1/alice",
-    "flavor": "small",
     "file": str(LANDSCAPE),
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
     "collectives": ["allreduce"],
@@ -105,7 +103,7 @@ def test_the_form_requests_the_settings_that_a_component_needs(
 def test_settings_that_are_not_a_mapping_are_refused_in_one_line(config: Config, script: Path) -> None:
     for text in ("[1, 2]", "a: [", "word"):
         with pytest.raises(CampaignError, match="these settings: no"):
-            filled(config, "sbb", script, settings=text)
+            filled(config, "lustre", script, settings=text)
 
 
 def test_a_file_for_a_job_names_its_missing_settings(config: Config) -> None:

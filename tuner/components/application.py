@@ -13,10 +13,11 @@ from typing import Any
 from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.config import Config
 from reprise.database.entities import Measurement
+from reprise.matcher.arbiter.job_variables import LIBRARIES
 from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.matcher.submission import Submission, parse
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.tuner.components import libraries, objective, openmpi_build, parameter_grid, witness
+from reprise.tuner.components import forwarded, libraries, objective, openmpi_build, parameter_grid, witness
 from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import ComponentParameter, Description, Via
 from reprise.tuner.components.job_size import tasks_on_each
@@ -79,7 +80,10 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
     workload = Workload(**definition[APPLICATION])
     if description.verify:
         library.append(_witness(config.tuner.libexec))
-    component = ApplicationComponent(description, workload, function, config.site.cluster, library, directory)
+    forwarding = forwarded.inputs(description, config.forwarding)
+    component = ApplicationComponent(
+        description, workload, function, config.site.cluster, library, directory, forwarding
+    )
     component.check(os.environ)
     return component
 
@@ -106,6 +110,7 @@ class ApplicationComponent:
         cluster: str,
         library: Sequence[str] = (),
         preload_directory: Path = Path("/usr/local/lib"),
+        forwarding: forwarded.Inputs = forwarded.NONE,
     ) -> None:
         self.name = description.name
         self.version = description.version
@@ -115,6 +120,7 @@ class ApplicationComponent:
         self._cluster = cluster
         self._library = library
         self._preload_directory = preload_directory
+        self._forwarding = forwarding
         self._remarks: dict[str, None] = {}
         self.default: Parametrization = {p.key: p.default for p in description.parameters}
         job = workload.job
@@ -189,6 +195,9 @@ class ApplicationComponent:
         if given.hints:
             environment[self.description.activation.hints] = f"{{directory}}/{HINTS_FILE}"
             files[HINTS_FILE] = hints_file(self.description, given, [f"trial of {Path(self.workload.path).name}"])
+        if environment.get(PRELOAD_VARIABLE) in LIBRARIES:
+            environment |= self._forwarding.environment
+            files |= self._forwarding.files
         if self.description.verify:
             environment |= witness.ENVIRONMENT
             if listed := environment.get(self.description.activation.hint_list):

@@ -19,13 +19,14 @@ from reprise.config import Config
 from reprise.database.entities import Trial
 from reprise.database.forwarding import COMPONENT
 from reprise.database.gain_subject import GAIN_OF
+from reprise.matcher.arbiter.job_variables import LIBRARY, MAP, of_site
 from reprise.matcher.arbiter.record_curve import with_samples
 from reprise.matcher.errors import ArbiterError
-from reprise.matcher.forwarding.job_variables import LIBRARY, MAP, of_site
 from reprise.matcher.forwarding.map_directory import map_text
 from reprise.tuner.components import libraries
 from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload
 from reprise.tuner.components.described_component import Activation, ComponentParameter, Description, Via
+from reprise.tuner.components.forwarded import MAP_FILE
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.forge import forge_file, forwarders_settings, trial_curve
 from reprise.tuner.forge.forge_command import PROGRAM, arguments, explored, paths
@@ -36,7 +37,6 @@ from reprise.tuner.model.component import Comparison, Problem, Publication, Runn
 from reprise.tuner.model.space import Parametrization
 
 PATTERN = "pattern"  # key of the pattern file's text in a component's definition, see `component_registry`
-MAP_FILE = "forwarders"
 LEAST_BYTES = 65536
 """Size in bytes of the smallest request that the library forwards by default."""
 CONFLICTS = ("REPRISE_FORWARD_*",)

@@ -11,7 +11,7 @@ from pathlib import Path
 from reprise.config import Config
 from reprise.database.entities import TrialState
 from reprise.matcher.submission import Submission, parse
-from reprise.tuner.components import cold_files
+from reprise.tuner.components import cold_files, forwarded
 from reprise.tuner.components.job_size import tasks_on_each
 from reprise.tuner.components.touched_operations import operations
 from reprise.tuner.components.user_script import sets
@@ -132,7 +132,8 @@ def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
 def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]:
     """Return the parts of a profile that each installed component can affect, by component.
 
-    A component file that cannot be read is reported through `say` and omitted.
+    A component file that cannot be read is reported through `say` and omitted. Components that need I/O forwarders are
+    omitted on sites without any.
     """
     found = {}
     for path in sorted(config.tuner.components.glob("*.yaml")):
@@ -142,7 +143,7 @@ def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]
         except TunerError as error:
             say(str(error))
             continue
-        if described["kind"] not in NOT_JUDGED:
+        if described["kind"] not in NOT_JUDGED and not forwarded.is_out_of_reach(described, config.forwarding):
             has_rules = described["kind"] == "collectives"  # campaigns measure rules on all ranks of the job only
             found[path.stem] = Touches(names, described.get("libraries", ()), has_rules)
     return found

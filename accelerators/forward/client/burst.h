@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a job that has a burst buffer, which acknowledges writes before the file system has them. What the kernel
-// knows about a file is then old, except its size. Therefore all reads and writes of files below the prefixes go
-// through the burst buffer, and whatever cannot go there waits until the file's data are in the file system.
+// Calls of a job that has a burst buffer, which acknowledges writes before the file system has them. The kernel's view
+// of a file is then old, except its size. Therefore all reads and writes of files below the prefixes go through the
+// burst buffer, and whatever cannot go there waits until the file's data are in the file system.
 #ifndef FORWARD_BURST_H
 #define FORWARD_BURST_H
 

@@ -21,7 +21,7 @@
 #define BURST_NUMBER_MAX (1LL << 50)    // largest number in it
 #define HASHES 4096                     // of files that the process wrote to, or mapped into memory
 #define BURST_RETRY_NS 20000000LL       // time between attempts to reach a burst buffer
-#define BURST_GIVEN_UP_NS 60000000000LL // after waiting in vain, calls do not wait again for a minute
+#define BURST_GIVEN_UP_NS 60000000000LL // after a wait without result, calls do not wait again for a minute
 
 // -- connections --
 

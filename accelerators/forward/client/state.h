@@ -125,7 +125,7 @@ struct state {
     _Atomic uint8_t written[HASHES]; // for bursts: 1 if this process may have written to a file with this hash,
     _Atomic uint8_t mapped[HASHES];  // or may have mapped it into memory
     _Atomic bool delayed;            // a burst buffer was reached
-    _Atomic int64_t given_up_ns;     // last time that a burst buffer was waited for in vain; 0: never
+    _Atomic int64_t given_up_ns;     // last time that a burst buffer was waited for without result; 0: never
     struct route route;
     struct debts debts;
     struct counters counters;

@@ -27,7 +27,7 @@ static void before_open(int directory, const char *path, int flags)
     }
 }
 
-// What others have written and closed is visible from the opening on, also for mmap and streams.
+// Data that others have written and closed are visible from the opening on, also for mmap and streams.
 static int after_open(int fd, int flags)
 {
     if (fd >= 0 && !(flags & (O_PATH | O_TRUNC | O_DIRECTORY))) {

@@ -11,7 +11,7 @@
 #define BURST_NAME_BYTES 24 // JOB.USER
 #define BURST_WORDS_MAX 16
 
-// What a client asks for.
+// The request of a client.
 struct burst {
     char name[BURST_NAME_BYTES];
     uint32_t user;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that programs of a job with a burst buffer behave as without it, although the file system gets their data later."""
+"""Test that programs of a job with a burst buffer behave as without it, although their data are written later."""
 
 from __future__ import annotations
 

@@ -109,7 +109,9 @@ def test_a_job_cannot_choose_what_the_site_does_not_allow(bursts: Bursts, words:
     assert bursts.client(7, "ram-bytes=2000000", "flash-bytes=3000000").version == BURST
 
 
-@pytest.mark.parametrize("version", [f"{BURST}", f"{BURST} 7", f"{BURST} x 0", f"{BURST} 7 ../x", f"{BURST} 07 1", "9P"])
+@pytest.mark.parametrize(
+    "version", [f"{BURST}", f"{BURST} 7", f"{BURST} x 0", f"{BURST} 7 ../x", f"{BURST} 07 1", "9P"]
+)
 def test_other_versions_are_diods_matter(bursts: Bursts, place: Place, version: str) -> None:
     bursts.start()
     assert Nine(place.directory / "clients", place.export, version=version).version == UNKNOWN

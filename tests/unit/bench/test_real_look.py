@@ -174,7 +174,7 @@ def test_the_values_of_all_components_that_jobs_can_be_given_are_tried_alone() -
     by_name = {one["name"]: one for one in found["settings"]}
     eager = by_name["openmpi-tcp.eager_limit=131072"]
     assert eager["environment"]["OMPI_MCA_btl_tcp_eager_limit"] == "131072" and eager["files"] == {}
-    assert {"lustre", "sbb", "fastio"} <= found["excluded"].keys()
+    assert {"lustre", "fastio"} <= found["excluded"].keys()
     assert "openmpi-collectives" in found["inapplicable"]
     assert not {one["component"] for one in found["settings"]} & {*found["excluded"], *found["inapplicable"]}
 

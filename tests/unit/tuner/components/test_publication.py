@@ -203,7 +203,6 @@ FOR_JOBS = sorted(
         "mpich-collectives",
         "nccl-collectives",
         "openmpi-collectives",
-        "sbb",
         "lustre",
         "together",
     }

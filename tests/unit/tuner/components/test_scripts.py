@@ -53,6 +53,7 @@ POINTS: dict[str, dict[str, Any]] = {
     "blas-threads": {"threads": 2},
     "glibc-malloc": {"arena_max": 1, "mmap_max": 0, "hugetlb": 1},
     "allocator": {"allocator": "jemalloc"},
+    "burst-buffer": {"library": "burst", "write-back": "flash", "ram-destagers": 4},
 }
 
 
