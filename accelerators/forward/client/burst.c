@@ -95,7 +95,7 @@ static void extend(const struct request *request, const struct target *target, i
              start + (int64_t)bytes - 1, 0, 0);
 }
 
-// Move a part of the call through one link. Returns how many bytes from the beginning were moved; `*opened` tells
+// Move a part of the call through one link. Returns how many bytes from the beginning were moved; `*opened` is
 // whether the burst buffer has the file.
 static size_t move_some(struct state *state, struct link *link, const struct request *request,
                         const struct target *target, int64_t start, size_t bytes, size_t done, bool *opened,
