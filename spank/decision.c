@@ -231,13 +231,22 @@ const char *decision_value(const struct decision *decision, const char *name)
     return NULL;
 }
 
+// Return whether a variable's file may be missing. The map of a job's I/O forwarders is written after the job has
+// started; until then, and if it is gone, the forwarding library does nothing.
+static bool may_be_missing(const char *name)
+{
+    static const char forwarding[] = "REPRISE_FORWARD_";
+    return strncmp(name, forwarding, sizeof forwarding - 1) == 0;
+}
+
 uint32_t decision_unreadable(const struct decision *decision, const char *preload_directory)
 {
     const char *library = decision_value(decision, PRELOAD_VARIABLE);
     uint32_t unreadable = library && !preload_is_there(preload_directory, library);
     for (size_t i = 0; i < decision->count; i++) {
         const char *value = decision->variables[i].value;
-        unreadable += *value == '/' && !strchr(value, ':') && faccessat(AT_FDCWD, value, R_OK, AT_EACCESS) != 0;
+        unreadable += *value == '/' && !strchr(value, ':') && !may_be_missing(decision->variables[i].name) &&
+                      faccessat(AT_FDCWD, value, R_OK, AT_EACCESS) != 0;
     }
     return unreadable;
 }

@@ -63,7 +63,8 @@ const char *decision_value(const struct decision *decision, const char *name);
 
 // Return the number of files that the settings name but this user cannot read on this node, including the library to
 // preload (preload.h). A program that does not find such a file continues silently with its other settings. Values with
-// a colon are not checked, because they are not a single path.
+// a colon are not checked, because they are not a single path; neither are those of the forwarding library, which does
+// nothing without its files.
 uint32_t decision_unreadable(const struct decision *decision, const char *preload_directory);
 
 void decision_free(struct decision *decision);

@@ -33,16 +33,18 @@ def keep_for_forwarding(cluster: VirtualCluster, io_nodes: Sequence[int]) -> Non
 class Forwarder:
     """A diod that serves the file system to users whom munge confirms, and the forwarder in front of it, on a node."""
 
-    def __init__(self, cluster: VirtualCluster, number: int, *options: str) -> None:
+    def __init__(self, cluster: VirtualCluster, number: int, *options: str, export: str = PLACE) -> None:
         self.cluster = cluster
+        self.export = export
         self.node = f"node{number}"
         self.address = f"{node_address(number)}:{PORT}"
+        self.diod_address = f"{node_address(number)}:{DIOD_PORT}"
         self._options = options
         self._processes: dict[str, subprocess.Popen[str]] = {}
 
     def start(self) -> None:
         """Start what does not run, and return when the forwarder accepts connections."""
-        diod = ["diod", "-f", "-l", f"127.0.0.1:{DIOD_PORT}", "-e", PLACE, "-L", "stderr"]
+        diod = ["diod", "-f", "-l", f"0.0.0.0:{DIOD_PORT}", "-e", self.export, "-L", "stderr"]
         listen = [f"--listen={self.address}", f"--diod=127.0.0.1:{DIOD_PORT}"]
         self._spawn("diod", ["env", "--ignore-signal=PIPE", *diod])
         self._await("diod", f"127.0.0.1/{DIOD_PORT}")

@@ -123,6 +123,7 @@ def forwarded(pool: Pool) -> float:
 def test_the_campaign_measures_the_curve(site: VirtualCluster, report: dict[str, Any]) -> None:
     assert report["record"], report
     told = json.loads(site.run(["reprise", "records", "show", str(report["record"]), "--json"], user="reprise").stdout)
+    told = told["record"]
     assert told["environment"] == {"REPRISE_PRELOAD": "forward"}
     curve = {int(number): sum(runs) / len(runs) for number, runs in told["parametrization"]["bandwidth_mb_s"].items()}
     assert set(curve) == {0, 1, 2} and min(curve[1], curve[2]) > curve[0]
