@@ -342,6 +342,10 @@ bench-recognition: deps-local $(VENV)/.ready ## measure how well jobs of real ba
 bench-web: root deps-matrix deps-browser $(VENV)/.ready build ## measure pages over a million rows in Chromium, and the size of an installation (needs root; 10 minutes)
 	@$(PYTHON) -m bench.web
 
+.PHONY: bench-forwarding
+bench-forwarding: root deps-forwarding $(VENV)/.ready build ## measure I/O forwarding, the arbiter and burst buffers, on virtual clusters; ONLY=PARTS (needs root; two hours)
+	@$(PYTHON) -m bench.forwarding $(addprefix --only ,$(ONLY))
+
 .PHONY: bench-mpiio
 bench-mpiio: root deps-cluster $(VENV)/.ready build ## measure MPI-IO tuned by trials and by prediction, on a virtual cluster (needs root; an hour)
 	@$(PYTHON) -m bench.mpiio

@@ -45,10 +45,12 @@ class Application:
 
     @property
     def path(self) -> str:
+        """Path of its files, without the suffix that each run adds."""
         return f"/scratch/{self.name}"
 
     @property
     def place(self) -> str:
+        """Directory of its batch script."""
         return f"/home/{self.user}/{self.name}"
 
     def script(self) -> str:
@@ -74,15 +76,15 @@ class Application:
             for call, size in sizes.items()
             if size
         ]
-        around = [{**{k: v for k, v in shared.items()}, "operation": call} for call in ("open", "close")]
+        around = [{**shared, "operation": call} for call in ("open", "close")]
         return {"forwarders": 0, "phases": [{"patterns": [around[0], *moves, around[1]]}]}
 
 
 APPLICATIONS = (
-    Application("checkpoint", "alice", 2, 2, "individual", MIB, 192 * MIB, 0),
-    Application("restart", "bob", 2, 1, "individual", MIB, 32 * MIB, 128 * MIB),
-    Application("shared", "carol", 2, 2, "strided", 128 * 1024, 64 * MIB, 0),
-    Application("single", "alice", 1, 1, "contiguous", 512 * 1024, 64 * MIB, 0),
+    Application("checkpoint", "alice", 2, 2, "individual", MIB, 96 * MIB, 0),
+    Application("restart", "bob", 2, 1, "individual", MIB, 16 * MIB, 64 * MIB),
+    Application("shared", "carol", 2, 2, "strided", 128 * 1024, 32 * MIB, 0),
+    Application("single", "alice", 1, 1, "contiguous", 512 * 1024, 32 * MIB, 0),
 )
 QUEUES: Mapping[str, Sequence[str]] = {
     "mixed": ("checkpoint", "shared", "restart", "single", "checkpoint", "shared", "single", "restart"),
@@ -92,8 +94,11 @@ QUEUES: Mapping[str, Sequence[str]] = {
 
 
 @contextmanager
-def site() -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
-    """Yield a cluster with the file system, the pool, Reprise, and the applications' scripts."""
+def site(*options: str) -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
+    """Yield a cluster with the file system, the pool, Reprise, and the applications' scripts.
+
+    `options` are further options of the forwarders.
+    """
     with VirtualCluster(nodes=COMPUTE_NODES + len(IO_NODES)) as cluster:
         install(cluster)
         forwarding.install(cluster)
@@ -103,7 +108,7 @@ def site() -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
         for one in APPLICATIONS:
             cluster.write(f"{one.place}/{one.name}.sh", one.script(), user=one.user, mode=0o755)
             cluster.write(f"{one.place}/pattern.json", json.dumps(one.pattern()), user=one.user)
-        with Pool(cluster, IO_NODES) as pool:
+        with Pool(cluster, IO_NODES, *options) as pool:
             forwarding.configure(cluster, pool.addresses, prefixes=["/scratch"])
             yield cluster, storage, pool
 
@@ -151,7 +156,7 @@ def measured(rounds: int, evaluations: int) -> Mapping[str, Any]:
 
 def _curve(cluster: VirtualCluster, record: int) -> Mapping[str, float]:
     done = cluster.run(["reprise", "records", "show", str(record), "--json"], user="reprise")
-    runs = json.loads(done.stdout)["parametrization"]["bandwidth_mb_s"]
+    runs = json.loads(done.stdout)["record"]["parametrization"]["bandwidth_mb_s"]
     return {number: round(statistics.fmean(values), 1) for number, values in runs.items()}
 
 

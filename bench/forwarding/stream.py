@@ -87,10 +87,6 @@ def _seconds(cluster: VirtualCluster, argv: Sequence[str], environment: Mapping[
     done = cluster.run(argv, user="alice", node="node0", env=environment)
     found = DD.search(done.stderr)
     report = cluster.path("/home/alice/report").read_text()
-    if (
-        not found
-        or '"redone_bytes": 0' not in report
-        or '"read_calls": 0, "read_bytes": 0, "write_calls": 0' in report
-    ):
+    if not found or '"redone_bytes": 0' not in report or '"read_calls": 0, "read_bytes": 0, "write_calls": 0' in report:
         raise RuntimeError(f"the stream was not forwarded: {report} {done.stderr}")
     return float(found[1])

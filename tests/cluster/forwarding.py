@@ -46,6 +46,9 @@ class Forwarder:
         """Start what does not run, and return when the forwarder accepts connections."""
         diod = ["diod", "-f", "-l", f"0.0.0.0:{DIOD_PORT}", "-e", self.export, "-L", "stderr"]
         listen = [f"--listen={self.address}", f"--diod=127.0.0.1:{DIOD_PORT}"]
+        places = [word.partition("=")[2] for word in self._options if word.startswith("--burst") and "/" in word]
+        if places:
+            self.cluster.run(["mkdir", "-p", "-m", "711", *places], node=self.node)
         self._spawn("diod", ["env", "--ignore-signal=PIPE", *diod])
         self._await("diod", f"127.0.0.1/{DIOD_PORT}")
         self._spawn("forwarder", [PROGRAM, *listen, f"--metrics=0.0.0.0:{METRICS_PORT}", *self._options])

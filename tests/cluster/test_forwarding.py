@@ -6,6 +6,7 @@ The compute nodes have a slow way to the file system, and the I/O nodes a faster
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -61,6 +62,36 @@ CAMPAIGN = {
 }
 
 
+CHECKPOINTS = """\
+import os, time
+path = "/scratch/checkpoint-" + os.environ["USER"] + os.environ["SLURM_PROCID"]
+for number in range(3):
+    time.sleep(0.3)
+    with open(path, "wb", 0) as file:
+        for piece in range(4):
+            file.write(bytes([number, piece]) * (1 << 19))
+"""
+BURST_SCRIPT = f"""\
+#!/bin/bash
+#SBATCH --job-name=bursts --nodes=4 --ntasks-per-node=1 --output=bursts-%j.out
+srun /usr/bin/python3 {PLACE}/checkpoints.py
+sha256sum /scratch/checkpoint-$USER? | cut -c1-64 | sort -u
+"""
+BURST_CAMPAIGN = {
+    "name": "bursts",
+    "component": "burst-buffer",
+    "settings": {"space": {name: [value] for name, value in {
+        "library": "burst", "write-back": "ram", "workers": 16, "ram-bytes": 268435456, "flash-destagers": 4,
+        "ram-threshold": 50, "destage-after": 1000,
+    }.items()}},
+    "application": {"script": f"{PLACE}/bursts.sh", "user": "alice"},
+    "search": {"method": "exhaustive", "budget": 2},
+    "noise": {"policy": "none"},
+    "repetitions": {"default_runs": 2, "final_pairs": 3},
+    "executor": {"kind": "slurm", "max_trial_s": 120},
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[VirtualCluster]:
     """Yield a cluster with four compute nodes, two I/O nodes, a parallel file system, and Reprise installed."""
@@ -76,7 +107,7 @@ def site() -> Iterator[VirtualCluster]:
 
 @pytest.fixture(scope="module")
 def pool(site: VirtualCluster) -> Iterator[Pool]:
-    with Pool(site, IO_NODES) as running:
+    with Pool(site, IO_NODES, "--bursts=/dev/shm/bursts", "--burst-flash=/dev/shm/flash", "--linger=5") as running:
         forwarding.configure(site, running.addresses, prefixes=["/scratch"])
         yield running
 
@@ -86,8 +117,15 @@ def report(site: VirtualCluster, pool: Pool) -> dict[str, Any]:
     return tune(site, "/home/reprise/curve.yaml", CAMPAIGN, timeout_s=300)
 
 
+@pytest.fixture(scope="module")
+def bursts(site: VirtualCluster, pool: Pool, report: dict[str, Any]) -> dict[str, Any]:
+    site.write(f"{PLACE}/checkpoints.py", CHECKPOINTS, user="alice")
+    site.write(f"{PLACE}/bursts.sh", BURST_SCRIPT, user="alice", mode=0o755)
+    return tune(site, "/home/reprise/bursts.yaml", BURST_CAMPAIGN, timeout_s=300)
+
+
 @pytest.fixture
-def arbiter(site: VirtualCluster, pool: Pool, report: dict[str, Any]) -> Iterator[Arbiter]:
+def arbiter(site: VirtualCluster, pool: Pool, report: dict[str, Any], bursts: dict[str, Any]) -> Iterator[Arbiter]:
     for one in pool.forwarders:
         one.start()
     with Daemon(site), Arbiter(site) as running:
@@ -171,3 +209,15 @@ def test_jobs_keep_their_maps_if_the_arbiter_is_killed(site: VirtualCluster, poo
     assert mapped(site, job) == names and forwarded(pool) - before == 2 * BYTES
     arbiter.start()
     wait_for("the map's end", lambda: not site.path(f"{forwarding.MAPS}/{job}").exists(), 60)
+
+
+def test_checkpoints_go_to_a_burst_buffer_with_the_parameters_of_a_campaign(
+    site: VirtualCluster, pool: Pool, arbiter: Arbiter, bursts: dict[str, Any]
+) -> None:
+    assert bursts["record"], bursts["problems"]
+    end = site.wait_job(site.submit("bursts.sh", user="alice", cwd=PLACE))
+    explained = site.run(["reprise", "match", "explain", str(end.job_id)], user="reprise").stdout
+    assert end.state == "COMPLETED" and "REPRISE_FORWARD_BURST=ram" in explained, (end, explained)
+    expected = hashlib.sha256(b"".join(bytes([2, piece]) * 2**19 for piece in range(4))).hexdigest()
+    assert end.output.split() == [expected], "all nodes' last checkpoints are in the file system"
+    assert any("burst buffer" in one.log() for one in pool.forwarders)

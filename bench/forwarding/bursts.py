@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a program, without and with burst buffers, on a virtual cluster with a parallel file system.
+
+The program computes and writes checkpoints in turn. Its run time includes the wait for all data at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from bench.forwarding.live import site
+from reprise.tuner.model.statistics import paired_gain
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import tune
+
+PLACE = "/home/alice/bursts"
+PROGRAM = """\
+import os, sys, time
+count, size, compute = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+rank = os.environ["SLURM_PROCID"]
+piece = os.urandom(1 << 20)
+for number in range(count):
+    time.sleep(compute)
+    with open(f"/scratch/checkpoint-{os.environ['SLURM_JOB_ID']}-{rank}-{number % 2}", "wb", 0) as file:
+        for _ in range(size):
+            file.write(piece)
+"""
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --job-name=bursts --nodes=4 --ntasks-per-node=1 --output=bursts-%j.out
+begun=$(date +%s.%N)
+srun /usr/bin/python3 {place}/program.py {words}
+echo "$begun $(date +%s.%N)" | awk '{{print $2 - $1}}'
+rm -f /scratch/checkpoint-$SLURM_JOB_ID-*
+"""
+FITTING, EXCEEDING = "6 8 1.0", "3 48 0.2"
+"""Checkpoints, MiB of each rank's checkpoint, and seconds before each: 32 MiB at a time, and 192 MiB."""
+FORWARDING = {
+    "LD_PRELOAD": "/usr/local/lib/libreprise_burst.so",
+    "REPRISE_FORWARD_MAP": f"{PLACE}/map",
+    "REPRISE_FORWARD_PREFIXES": "/scratch",
+}
+DEFAULTS = {"REPRISE_FORWARD_BURST": "ram"}
+SMALL_RAM = {"REPRISE_FORWARD_BURST_RAM_BYTES": str(64 << 20)}
+BURST_OPTIONS = ("--bursts=/dev/shm/bursts", "--burst-flash=/dev/shm/flash", "--linger=5")
+"""Options of the forwarders; each node has a /dev/shm of its own."""
+TUNED = "4 24 0.5"
+TRIALS = 30
+
+
+def measured(pairs: int) -> Mapping[str, Any]:
+    """Return the ratios of run times without and with burst buffers, and the gain of a campaign."""
+    with site(*BURST_OPTIONS) as (cluster, storage, pool):
+        cluster.write(f"{PLACE}/program.py", PROGRAM, user="alice")
+        cluster.write(f"{PLACE}/map", "\n".join(["reprise-forwarders 1", *pool.addresses, ""]), user="alice")
+        for name, words in (("fitting", FITTING), ("exceeding", EXCEEDING), ("tuned", TUNED)):
+            script = SCRIPT.format(place=PLACE, words=words)
+            cluster.write(f"{PLACE}/{name}.sh", script, user="alice", mode=0o755)
+        found = {
+            "burst_gain": _ratio(cluster, "fitting", {}, pairs),
+            "burst_worst": _ratio(cluster, "exceeding", SMALL_RAM, pairs),
+        }
+        report = tune(cluster, "/home/reprise/bursts.yaml", _campaign(), timeout_s=5400)
+        tuned = _settings(cluster, report["record"]) if report["record"] else None
+        return {
+            **found,
+            "burst_tuned_gain": tuned and _gain(cluster, "tuned", DEFAULTS, tuned, pairs),
+            "cluster": f"{cluster.describe()}; {storage.describe()}",
+            "problems": report["problems"],
+        }
+
+
+def _settings(cluster: VirtualCluster, record: int) -> dict[str, str]:
+    done = cluster.run(["reprise", "records", "show", str(record), "--json"], user="reprise")
+    environment = json.loads(done.stdout)["record"]["environment"]
+    return {name: value for name, value in environment.items() if name.startswith("REPRISE_FORWARD_")}
+
+
+def _ratio(cluster: VirtualCluster, name: str, settings: Mapping[str, str], pairs: int) -> list[float]:
+    """Return the run time without burst buffer divided by that with it, with its bounds."""
+    gain = _gain(cluster, name, {}, {**DEFAULTS, **settings}, pairs)
+    return [round(1 / (1 - value), 3) for value in gain]
+
+
+def _gain(
+    cluster: VirtualCluster, name: str, before: Mapping[str, str], after: Mapping[str, str], pairs: int
+) -> list[float]:
+    """Return the share of the run time that settings save in comparison with others, with its bounds."""
+    times: dict[str, list[float]] = {"before": [], "after": []}
+    for _ in range(pairs):
+        for which in random.sample(list(times), 2):
+            times[which].append(_seconds(cluster, name, before if which == "before" else after))
+    return [round(value, 4) for value in paired_gain(times["before"], times["after"])]
+
+
+def _seconds(cluster: VirtualCluster, name: str, environment: Mapping[str, str]) -> float:
+    given = {**FORWARDING, **environment} if environment else {}
+    export = ",".join(["ALL", *(f"{key}={value}" for key, value in given.items())])
+    job = cluster.submit(f"{name}.sh", "--reprise=off", f"--export={export}", user="alice", cwd=PLACE)
+    end = cluster.wait_job(job, 600)
+    if end.state != "COMPLETED":
+        raise RuntimeError(f"job {job}: {end.state}: {end.output[-500:]}")
+    return float(end.output.splitlines()[-1])
+
+
+def _campaign() -> dict[str, Any]:
+    return {
+        "name": "bursts",
+        "component": "burst-buffer",
+        "settings": {"space": {"library": ["burst"]}},
+        "application": {"script": f"{PLACE}/tuned.sh", "user": "alice"},
+        "search": {"budget": TRIALS},
+        "repetitions": {"default_runs": 3, "final_pairs": 5},
+        "executor": {"kind": "slurm", "max_trial_s": 300},
+    }
