@@ -40,7 +40,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.forwarder_queues.decisions import decide_ms, fixture
-from bench.forwarding import bursts, disturbed, live, overhead, stream
+from bench.forwarding import bursts, disturbed, forwarding_cost, live, stream
 
 REMAPS, KILLS = 1000, 200
 KEYS = (
@@ -75,7 +75,7 @@ def _stream(rounds: int) -> Results:
 
 
 def _overhead(rounds: int) -> Results:
-    found = overhead.measured(4 * rounds)
+    found = forwarding_cost.measured(4 * rounds)
     return {"overhead_pct": max(found.values(), key=lambda one: one[0]), "details": {"overhead": found}}
 
 
