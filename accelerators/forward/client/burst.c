@@ -101,8 +101,7 @@ static size_t move_some(struct state *state, struct link *link, const struct req
                         const struct target *target, int64_t start, size_t bytes, size_t done, bool *opened,
                         enum link_result *result)
 {
-    const struct settings *settings = state_settings();
-    const int64_t patience = request->writing ? settings->write_ns : settings->read_ns;
+    const int64_t patience = state_settings()->write_ns; // also for reads, since a burst buffer cannot be done without
     struct remote_file *file = remote_find(link, &target->status, request->writing);
     if (!file) {
         *result = remote_open(state, link, request->fd, target, request->writing, &file, clock_now_ns() + patience);
@@ -147,6 +146,12 @@ int64_t burst_move(struct state *state, const struct request *request, const str
             result = LINK_REFUSED;
         }
         route_let_go(state, link, result);
+        if (done < bytes && result != LINK_REFUSED) {
+            if (clock_now_ns() > deadline) {
+                break;
+            }
+            pause_for(BURST_RETRY_NS);
+        }
     }
     if (!done && !opened) {
         return BURST_NOT;
@@ -180,6 +185,12 @@ void burst_settle(int fd)
         }
         result = link->delays ? remote_settle(state, link, fd, &target, deadline) : LINK_REFUSED;
         route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+        if (clock_now_ns() > deadline) {
+            break;
+        }
+        if (result == LINK_ENDED || result == LINK_LOST) {
+            pause_for(BURST_RETRY_NS);
+        }
     }
     signals_restore(before);
 }
