@@ -7,10 +7,8 @@ each sequence. It runs with the library and without; each sequence whose digests
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +19,7 @@ from tests.forward.client import conftest as client
 from tests.forward.client.conftest import SMALL, Site
 from tests.forward.client.diod import Diod
 from tests.forward.forwarder import conftest as forwarder
+from tests.forward.forwarder.burst_processes import kill_bursts
 from tests.forward.forwarder.nine import connects
 from tests.once import built_once
 from tests.waiting import wait_for
@@ -155,22 +154,8 @@ def burst_kills(enough: int) -> tuple[int, int]:
             program, found.directory / "server", found.files, f"--bursts={bursts}", f"--burst-flash={caches}"
         )
         ends.callback(server.end)
-        ends.callback(lambda: kill_instances(bursts))
+        ends.callback(kill_bursts, bursts)
         server.start()
         found.map(server.address)
         found.settings |= {"LD_PRELOAD": str(found.programs / "libreprise_burst.so"), **BURST}
-        return errors_until(found, lambda: kill_instances(bursts), enough)
-
-
-def kill_instances(bursts: Path) -> int:
-    """Kill the burst buffers with sockets below a directory; return their number."""
-    killed = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if f"--hand-over={bursts}/".encode() in words:
-            os.kill(int(process.name), signal.SIGKILL)
-            killed += 1
-    return killed
+        return errors_until(found, lambda: len(kill_bursts(bursts)), enough)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.cluster.product import Service
 from tests.cluster.spec import SOURCE, node_address
 from tests.cluster.storage import PLACE
 from tests.waiting import wait_for
@@ -146,21 +147,17 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-class Arbiter:
-    """The arbiter on the login node. Use it as a context manager, or call `start()` and `stop()`."""
-
-    LOG = "/var/log/reprise/arbiter.log"
-    PIDFILE = "/run/reprise/arbiter.pid"
+class Arbiter(Service):
+    """The arbiter on the login node."""
 
     def __init__(self, cluster: VirtualCluster) -> None:
-        self.cluster = cluster
-        self._process: subprocess.Popen[str] | None = None
+        super().__init__(cluster, "arbiter")
 
     def start(self) -> None:
         """Start the arbiter as the service account, and return when it shares out."""
-        script = f"echo $$ > {self.PIDFILE}; exec reprise -v arbiter"
-        process = self._process = self.cluster.popen(["sh", "-c", script], user="reprise", log=self.LOG)
         begin = len(self.log())
+        script = f"echo $$ > {self._pidfile}; exec reprise -v arbiter"
+        process = self._process = self.cluster.popen(["sh", "-c", script], user="reprise", log=self._log)
 
         def works() -> bool:
             if process.poll() is not None:
@@ -168,31 +165,3 @@ class Arbiter:
             return "event=arbitrating" in self.log()[begin:]
 
         wait_for("the arbiter", works, 30)
-
-    def signal(self, name: str) -> None:
-        self.cluster.run(["kill", f"-{name}", self.cluster.path(self.PIDFILE).read_text().strip()])
-
-    def kill(self) -> None:
-        """Send SIGKILL to the arbiter, and wait for its end."""
-        if self._process:
-            self.signal("KILL")
-            self._process.wait(timeout=20)
-
-    def stop(self) -> None:
-        """Send SIGTERM to the arbiter, if it is running, and wait for its end."""
-        if self._process and self._process.poll() is None:
-            self.signal("TERM")
-            self._process.wait(timeout=20)
-
-    def log(self) -> str:
-        path = self.cluster.path(self.LOG)
-        return path.read_text(errors="replace") if path.exists() else ""
-
-    def __enter__(self) -> Arbiter:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()

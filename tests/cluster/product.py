@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -69,22 +69,16 @@ def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], time
     return told
 
 
-class Daemon:
-    """The matcher daemon on a cluster. Use it as a context manager, or call `start()` and `stop()`.
+class Service:
+    """A command of Reprise that runs as the service account. Use it as a context manager, or with `start` and `stop`."""
 
-    A daemon with a different `config` file, NAME.toml, must have its socket at /run/reprise/NAME.sock.
-    """
-
-    def __init__(self, cluster: VirtualCluster, config: str = "") -> None:
+    def __init__(self, cluster: VirtualCluster, name: str) -> None:
         self.cluster = cluster
-        name = Path(config).stem if config else "matcher"
-        self.socket = f"/run/reprise/{name}.sock"
         self._pidfile = f"/run/reprise/{name}.pid"
         self._log = f"/var/log/reprise/{name}.log"
-        self._env = {"REPRISE_CONFIG": config} if config else {}
         self._process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> Daemon:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -92,6 +86,46 @@ class Daemon:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def start(self) -> None:
+        """Start the service, and return when it works."""
+        raise NotImplementedError
+
+    def signal(self, name: str) -> None:
+        """Send a signal, e.g. "STOP", to the process itself."""
+        self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
+        if name == "CONT" and self._process:  # nsenter stops when its child is stopped, so it must be continued too
+            self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Send SIGKILL to the process, and wait for its end."""
+        if self._process:
+            self.signal("KILL")
+            self._process.wait(timeout=20)
+
+    def stop(self) -> None:
+        """Send SIGTERM to the process, if it is running, and wait for its end."""
+        if self._process and self._process.poll() is None:
+            self.signal("TERM")
+            self._process.wait(timeout=20)
+
+    def log(self) -> str:
+        """Return the log."""
+        path: Path = self.cluster.path(self._log)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+
+class Daemon(Service):
+    """The matcher daemon on a cluster.
+
+    A daemon with a different `config` file, NAME.toml, must have its socket at /run/reprise/NAME.sock.
+    """
+
+    def __init__(self, cluster: VirtualCluster, config: str = "") -> None:
+        name = Path(config).stem if config else "matcher"
+        super().__init__(cluster, name)
+        self.socket = f"/run/reprise/{name}.sock"
+        self._env = {"REPRISE_CONFIG": config} if config else {}
 
     def start(self) -> None:
         """Start the daemon as the service account, and return when it answers on its socket."""
@@ -113,28 +147,6 @@ class Daemon:
         argv = ["sh", "-c", script]
         self._process = self.cluster.popen(argv, user="reprise", env=self._env, log=self._log)
         return self._process
-
-    def signal(self, name: str) -> None:
-        """Send a signal, e.g. "STOP", to the daemon process itself."""
-        self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
-        if name == "CONT" and self._process:  # nsenter stops when its child is stopped, so it must be continued too
-            self._process.send_signal(signal.SIGCONT)
-
-    def kill(self) -> None:
-        """Send SIGKILL to the daemon, and wait for its end."""
-        if self._process:
-            self.signal("KILL")
-            self._process.wait(timeout=20)
-
-    def stop(self) -> None:
-        """Send SIGTERM to the daemon, if it is running, and wait for its end."""
-        if self._process and self._process.poll() is None:
-            self.signal("TERM")
-            self._process.wait(timeout=20)
-
-    def log(self) -> str:
-        path: Path = self.cluster.path(self._log)
-        return path.read_text(errors="replace") if path.exists() else ""
 
     def log_contains(self, words: str, timeout_s: float = 10.0) -> None:
         """Wait until the log contains `words`."""

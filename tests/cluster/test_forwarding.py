@@ -34,7 +34,7 @@ PATTERN = {
     "path": "/scratch/heat",
     "number_of_files": "individual",
     "operations": "write",
-    "total_size": BYTES,
+    "total_size": BYTES // 2,
     "request_size": REQUEST,
     "forwarders": 0,
 }
@@ -65,10 +65,10 @@ CAMPAIGN = {
 CHECKPOINTS = """\
 import os, time
 path = "/scratch/checkpoint-" + os.environ["USER"] + os.environ["SLURM_PROCID"]
-for number in range(3):
+for number in range(2):
     time.sleep(0.3)
     with open(path, "wb", 0) as file:
-        for piece in range(4):
+        for piece in range(2):
             file.write(bytes([number, piece]) * (1 << 19))
 """
 BURST_SCRIPT = f"""\
@@ -98,7 +98,7 @@ def site() -> Iterator[VirtualCluster]:
     with VirtualCluster(nodes=6) as cluster:
         install(cluster)
         forwarding.install(cluster)
-        Storage(cluster, io_nodes=IO_NODES, compute_rate="20mbit", io_rate="200mbit").start()
+        Storage(cluster, io_nodes=IO_NODES, compute_rate="8mbit", io_rate="200mbit").start()
         forwarding.keep_for_forwarding(cluster, IO_NODES)
         cluster.write(f"{PLACE}/heat.json", json.dumps(PATTERN), user="alice")
         cluster.write(f"{PLACE}/heat.sh", SCRIPT, user="alice", mode=0o755)
@@ -218,6 +218,6 @@ def test_checkpoints_go_to_a_burst_buffer_with_the_parameters_of_a_campaign(
     end = site.wait_job(site.submit("bursts.sh", user="alice", cwd=PLACE))
     explained = site.run(["reprise", "match", "explain", str(end.job_id)], user="reprise").stdout
     assert end.state == "COMPLETED" and "REPRISE_FORWARD_BURST=ram" in explained, (end, explained)
-    expected = hashlib.sha256(b"".join(bytes([2, piece]) * 2**19 for piece in range(4))).hexdigest()
+    expected = hashlib.sha256(b"".join(bytes([1, piece]) * 2**19 for piece in range(2))).hexdigest()
     assert end.output.split() == [expected], "all nodes' last checkpoints are in the file system"
     assert any("burst buffer" in one.log() for one in pool.forwarders)

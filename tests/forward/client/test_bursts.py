@@ -18,6 +18,7 @@ from tests.forward.client.conftest import Site
 from tests.forward.client.diod import Diod
 from tests.forward.client.test_programs import BYTES, CLAIMS, PYTHON, SQLITE, digest
 from tests.forward.client.test_sequences import MANY, QUICK, compare
+from tests.forward.forwarder.burst_processes import burst_pids, kill_bursts
 from tests.forward.forwarder.conftest import program as program  # a fixture
 from tests.forward.forwarder.nine import connects
 from tests.waiting import wait_for
@@ -46,19 +47,11 @@ class BurstSite:
 
     def pids(self) -> list[int]:
         """Return the process ids of all burst buffers."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if f"--hand-over={self.bursts}/".encode() in words:
-                found.append(int(process.name))
-        return found
+        return burst_pids(self.bursts)
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        for pid in self.pids():
-            os.kill(pid, number)
+        """Send a signal to all burst buffers."""
+        kill_bursts(self.bursts, number)
 
     def end(self) -> None:
         self.forwarder.kill()

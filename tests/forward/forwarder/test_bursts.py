@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.forward.forwarder.burst_processes import burst_pids, kill_bursts
 from tests.forward.forwarder.conftest import Place
 from tests.forward.forwarder.nine import BURST, NO_TAG, TVERSION, UNKNOWN, VERSION, Nine, contents, text
 from tests.waiting import wait_for
@@ -40,21 +40,12 @@ class Bursts:
 
     def pids(self) -> list[int]:
         """Return the process ids of all burst buffers."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if f"--hand-over={self.bursts}/".encode() in words:
-                found.append(int(process.name))
-        return found
+        return burst_pids(self.bursts)
 
-    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        pids = self.pids()
-        for pid in pids:
-            os.kill(pid, number)
-        wait_for("the end of the burst buffers", lambda: not set(self.pids()) & set(pids))
+    def kill(self) -> None:
+        """Kill all burst buffers, and wait for their end."""
+        killed = set(kill_bursts(self.bursts))
+        wait_for("the end of the burst buffers", lambda: not killed & set(self.pids()))
 
 
 @pytest.fixture
