@@ -70,7 +70,7 @@ def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], time
 
 
 class Service:
-    """A command of Reprise that runs as the service account. Use it as a context manager, or with `start` and `stop`."""
+    """A command of Reprise that runs as the service account; a context manager, or used with `start` and `stop`."""
 
     def __init__(self, cluster: VirtualCluster, name: str) -> None:
         self.cluster = cluster
