@@ -92,6 +92,13 @@ static int send_to(const struct settings *settings, const char *name, int fd)
     return failed ? -1 : 0;
 }
 
+// Return whether an instance has a directory, perhaps since a moment ago.
+static bool has_place(const struct settings *settings, const char *name)
+{
+    char path[ARGUMENT_BYTES];
+    return !path_of(path, sizeof path, settings->bursts, name, NULL) && !access(path, F_OK);
+}
+
 // Return whether an instance holds the lock of its directory.
 static bool is_served(const struct settings *settings, const char *name)
 {
@@ -340,7 +347,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     const bool has_left = has_data(settings, burst->name);
     const bool has_room =
-        has_left || is_served(settings, burst->name) || entries(settings->bursts) < (unsigned)settings->burst_jobs;
+        has_place(settings, burst->name) || entries(settings->bursts) < (unsigned)settings->burst_jobs;
     bool can_start = is_allowed(settings, burst) && has_room;
     if (absent && can_start && !arrival->child) {
         arrival->child = start(settings, burst);
