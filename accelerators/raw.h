@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 // Make a system call. Returns the kernel's result; -4095 to -1 are negative error numbers.
 static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
@@ -34,6 +35,13 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
 #else
 #error "no system calls for this processor: add them here"
 #endif
+}
+
+// Sleep for less than a second, or until a signal arrives.
+static inline void raw_pause(long ns)
+{
+    const struct timespec time = {.tv_nsec = ns};
+    raw_call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
 }
 
 static inline int raw_fstat(int fd, struct stat *status)

@@ -110,14 +110,20 @@ def errors_until(found: Site, disturb: Callable[[], int], enough: int) -> tuple[
     return acts, errors
 
 
+def started(count: int, found: Site, program: Path, ends: ExitStack) -> list[Server]:
+    """Start servers of the site's files, which end with `ends`."""
+    servers = [Server(program, found.directory / f"server{number}", found.files) for number in range(count)]
+    for one in servers:
+        ends.callback(one.end)
+        one.start()
+    return servers
+
+
 def remaps(enough: int) -> tuple[int, int]:
     """Change the map while a program runs; return the number of changes and of errors."""
     choice = random.Random(1)  # noqa: S311 - no secret
     with site() as (found, program), ExitStack() as ends:
-        servers = [Server(program, found.directory / f"server{number}", found.files) for number in range(3)]
-        for one in servers:
-            ends.callback(one.end)
-            one.start()
+        servers = started(3, found, program, ends)
 
         def remap() -> int:
             found.map(*choice.sample([one.address for one in servers], choice.randrange(4)))
@@ -130,10 +136,7 @@ def kills(enough: int) -> tuple[int, int]:
     """Kill forwarders and diods while a program runs; return the number of kills and of errors."""
     choice = random.Random(2)  # noqa: S311 - no secret
     with site() as (found, program), ExitStack() as ends:
-        servers = [Server(program, found.directory / f"server{number}", found.files) for number in range(2)]
-        for one in servers:
-            ends.callback(one.end)
-            one.start()
+        servers = started(2, found, program, ends)
         found.map(*(one.address for one in servers))
 
         def kill() -> int:

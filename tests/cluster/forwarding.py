@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
-from types import TracebackType
 
 from tests.cluster.machine import ClusterError, VirtualCluster
-from tests.cluster.product import Service
+from tests.cluster.product import Service, Started
 from tests.cluster.spec import SOURCE, node_address
 from tests.cluster.storage import PLACE
 from tests.waiting import wait_for
@@ -99,7 +99,7 @@ class Forwarder:
                 process.wait(timeout=60)
 
 
-class Pool:
+class Pool(Started):
     """Forwarders on several nodes. Use it as a context manager, or call `start()` and `stop()`."""
 
     def __init__(self, cluster: VirtualCluster, io_nodes: Sequence[int], *options: str) -> None:
@@ -117,15 +117,6 @@ class Pool:
         for one in self.forwarders:
             one.stop()
 
-    def __enter__(self) -> Pool:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
 
 def configure(cluster: VirtualCluster, addresses: Sequence[str], **settings: object) -> None:
     """Write the pool's addresses, the directory of the maps and other settings into the configuration file."""
@@ -135,16 +126,8 @@ def configure(cluster: VirtualCluster, addresses: Sequence[str], **settings: obj
     head, _, rest = text.partition("\n[forwarding]\n")
     kept, cut, after = rest.partition("\n[")
     lines = [line for line in kept.splitlines() if line.partition(" = ")[0] not in values]
-    lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     config.write_text(head + "\n[forwarding]\n" + "\n".join(lines) + "\n" + cut + after)
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 class Arbiter(Service):

@@ -69,14 +69,8 @@ def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], time
     return told
 
 
-class Service:
-    """A command of Reprise that runs as the service account; a context manager, or used with `start` and `stop`."""
-
-    def __init__(self, cluster: VirtualCluster, name: str) -> None:
-        self.cluster = cluster
-        self._pidfile = f"/run/reprise/{name}.pid"
-        self._log = f"/var/log/reprise/{name}.log"
-        self._process: subprocess.Popen[str] | None = None
+class Started:
+    """A context manager that calls `start` and `stop`."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -88,8 +82,22 @@ class Service:
         self.stop()
 
     def start(self) -> None:
-        """Start the service, and return when it works."""
+        """Start, and return when it works."""
         raise NotImplementedError
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        raise NotImplementedError
+
+
+class Service(Started):
+    """A command of Reprise that runs as the service account; a context manager, or used with `start` and `stop`."""
+
+    def __init__(self, cluster: VirtualCluster, name: str) -> None:
+        self.cluster = cluster
+        self._pidfile = f"/run/reprise/{name}.pid"
+        self._log = f"/var/log/reprise/{name}.log"
+        self._process: subprocess.Popen[str] | None = None
 
     def signal(self, name: str) -> None:
         """Send a signal, e.g. "STOP", to the process itself."""

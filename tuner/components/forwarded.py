@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,8 +42,18 @@ def inputs(description: Description, settings: Forwarding) -> Inputs:
     chosen = {str(v) for one in description.parameters if one.name == PRELOAD_VARIABLE for v in one.values}
     if not chosen & set(LIBRARIES):
         return NONE
-    shared = of_site(settings)
-    if not shared:
-        missing = "prefixes" if settings.forwarders else "forwarders"
-        raise TunerError(f"component {description.name}: forwarding.{missing} is empty: configure the I/O forwarders")
-    return Inputs({**shared, MAP: f"{{directory}}/{MAP_FILE}"}, {MAP_FILE: map_text(settings.forwarders)})
+    check(settings)
+    return through(settings.forwarders, settings)
+
+
+def check(settings: Forwarding) -> None:
+    """Raise TunerError if the site does not configure its forwarders."""
+    if not settings.forwarders:
+        raise TunerError("forwarding.forwarders is empty: name the addresses of the forwarders in the configuration")
+    if not settings.prefixes:
+        raise TunerError("forwarding.prefixes is empty: name the directories that the forwarders export")
+
+
+def through(addresses: Sequence[str], settings: Forwarding) -> Inputs:
+    """Return the inputs of a trial whose map lists these forwarders."""
+    return Inputs({**of_site(settings), MAP: f"{{directory}}/{MAP_FILE}"}, {MAP_FILE: map_text(addresses)})

@@ -19,14 +19,12 @@ from reprise.config import Config
 from reprise.database.entities import Trial
 from reprise.database.forwarding import COMPONENT
 from reprise.database.gain_subject import GAIN_OF
-from reprise.matcher.arbiter.job_variables import LIBRARY, MAP, of_site
+from reprise.matcher.arbiter.job_variables import LIBRARY, MAP
 from reprise.matcher.arbiter.record_curve import with_samples
 from reprise.matcher.errors import ArbiterError
-from reprise.matcher.forwarding.map_directory import map_text
-from reprise.tuner.components import libraries
+from reprise.tuner.components import forwarded, libraries
 from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload
 from reprise.tuner.components.described_component import Activation, ComponentParameter, Description, Via
-from reprise.tuner.components.forwarded import MAP_FILE
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.forge import forge_file, forwarders_settings, trial_curve
 from reprise.tuner.forge.forge_command import PROGRAM, arguments, explored, paths
@@ -190,10 +188,11 @@ class ForwardersComponent:
 
     def _through(self, plan: TrialPlan, number: int) -> TrialPlan:
         """Return the plan with the forwarding library, and a map of the first `number` forwarders."""
-        addresses = self._config.forwarding.forwarders[:number]
+        settings = self._config.forwarding
+        inputs = forwarded.through(settings.forwarders[:number], settings)
         return dataclasses.replace(
             plan,
-            environment={**plan.environment, **of_site(self._config.forwarding), MAP: f"{{directory}}/{MAP_FILE}"},
-            files={**plan.files, MAP_FILE: map_text(addresses)},
+            environment={**plan.environment, **inputs.environment},
+            files={**plan.files, **inputs.files},
             preload=[*plan.preload, *self._library],
         )

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from reprise.config import AbsolutePath, Config, first_problem
 from reprise.matcher.arbiter.forwarding_job import COUNTS, Job, Pool, fits
+from reprise.tuner.components import forwarded
 from reprise.tuner.errors import TunerError
 
 
@@ -63,10 +64,7 @@ def possible(settings: ForwardersSettings, nodes: int, config: Config) -> Sequen
     Raise TunerError with one line if there are none.
     """
     addresses = config.forwarding.forwarders
-    if not addresses:
-        raise TunerError("forwarding.forwarders is empty: name the addresses of the forwarders in the configuration")
-    if not config.forwarding.prefixes:
-        raise TunerError("forwarding.prefixes is empty: name the directories that the forwarders export")
+    forwarded.check(config.forwarding)
     pool, job = Pool(len(addresses), max(nodes, 1)), Job("campaign", nodes, nodes)
     found = [number for number in settings.forwarders if fits(number, job, pool)]
     if not found:

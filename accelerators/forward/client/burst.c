@@ -2,9 +2,7 @@
 #define _GNU_SOURCE
 #include "burst.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 #include "check.h"
 #include "clock.h"
@@ -16,13 +14,7 @@
 
 static _Atomic uint8_t *place(_Atomic uint8_t *hashes, const struct stat *status)
 {
-    return &hashes[(status->st_ino * 0x9e3779b97f4a7c15ULL >> 32) % HASHES];
-}
-
-static void pause_for(int64_t ns)
-{
-    const struct timespec time = {.tv_nsec = ns};
-    raw_call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+    return &hashes[state_hash(status->st_ino) % HASHES];
 }
 
 static bool may_wait(struct state *state)
@@ -58,7 +50,7 @@ static struct link *take(struct state *state, ino_t ino, bool in_handler, int64_
             atomic_store(&state->given_up_ns, clock_now_ns());
             return NULL;
         }
-        pause_for(result == LINK_REFUSED ? 50000 : BURST_RETRY_NS); // refused: other threads have all links
+        raw_pause(result == LINK_REFUSED ? 50000 : BURST_RETRY_NS); // refused: other threads have all links
     }
     return NULL;
 }
@@ -150,7 +142,7 @@ int64_t burst_move(struct state *state, const struct request *request, const str
             if (clock_now_ns() > deadline) {
                 break;
             }
-            pause_for(BURST_RETRY_NS);
+            raw_pause(BURST_RETRY_NS);
         }
     }
     if (!done && !opened) {
@@ -189,7 +181,7 @@ void burst_settle(int fd)
             break;
         }
         if (result == LINK_ENDED || result == LINK_LOST) {
-            pause_for(BURST_RETRY_NS);
+            raw_pause(BURST_RETRY_NS);
         }
     }
     signals_restore(before);

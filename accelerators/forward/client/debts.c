@@ -9,9 +9,8 @@
 // Wait for the lock, which is held for microseconds, by threads that have blocked all signals.
 static void hold(struct debts *debts)
 {
-    const struct timespec short_time = {.tv_nsec = 20000};
     while (!state_try(&debts->busy)) {
-        raw_call(SYS_nanosleep, (long)&short_time, 0, 0, 0, 0, 0);
+        raw_pause(20000);
     }
 }
 

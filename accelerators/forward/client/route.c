@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "route.h"
 
-#include <time.h>
-
 #include "clock.h"
 #include "map.h"
 #include "map_file.h"
@@ -36,13 +34,12 @@ static bool choose(struct route *route, char address[ADDRESS_BYTES])
 bool route_of_file(struct state *state, ino_t ino, char address[ADDRESS_BYTES])
 {
     struct route *route = &state->route;
-    const struct timespec short_time = {.tv_nsec = 20000};
-    const uint32_t number = (uint32_t)(ino * 0x9e3779b97f4a7c15ULL >> 32);
     while (!state_try(&route->busy)) { // it is held for microseconds, except while the map is read
-        raw_call(SYS_nanosleep, (long)&short_time, 0, 0, 0, 0, 0);
+        raw_pause(20000);
     }
     map_file_look(route, state_settings());
-    const bool found = route->text_bytes > 0 && map_choose(route->text, (size_t)route->text_bytes, number, address) > 0;
+    const bool found =
+        route->text_bytes > 0 && map_choose(route->text, (size_t)route->text_bytes, state_hash(ino), address) > 0;
     state_let_go(&route->busy);
     return found;
 }

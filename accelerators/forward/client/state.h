@@ -160,6 +160,12 @@ static inline void state_let_go(_Atomic uint32_t *lock)
     atomic_store_explicit(lock, 0, memory_order_release);
 }
 
+// Return a number that the inode of a file always gives, on every node.
+static inline uint32_t state_hash(ino_t ino)
+{
+    return (uint32_t)(ino * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
 static inline void state_count(_Atomic uint64_t *counter, uint64_t more)
 {
     atomic_fetch_add_explicit(counter, more, memory_order_relaxed);

@@ -17,12 +17,11 @@
 // long.
 static bool wait_for(struct link *link, int64_t deadline_ns)
 {
-    const struct timespec short_time = {.tv_nsec = 50000};
     while (!state_try(&link->busy)) {
         if (clock_now_ns() > deadline_ns) {
             return false;
         }
-        raw_call(SYS_nanosleep, (long)&short_time, 0, 0, 0, 0, 0);
+        raw_pause(50000);
     }
     return true;
 }

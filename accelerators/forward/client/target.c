@@ -55,7 +55,7 @@ static bool is_on_a_prefix(struct state *state, dev_t dev)
 
 static struct shunned *slot_of(struct state *state, const struct stat *status)
 {
-    return &state->shunned[(status->st_ino * 0x9e3779b97f4a7c15ULL >> 32) % SHUNNED_MAX];
+    return &state->shunned[state_hash(status->st_ino) % SHUNNED_MAX];
 }
 
 // Two threads that shun different files at once may leave a mixture, which at worst shuns neither or a third file.

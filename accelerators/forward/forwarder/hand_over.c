@@ -241,11 +241,11 @@ static void add_all(struct arguments *arguments, const struct settings *settings
 // Become the user of an instance. Only root can become somebody else.
 static int become(uint32_t user)
 {
-    const struct passwd *entry = getpwuid(user);
-    const gid_t group = entry ? entry->pw_gid : NO_GROUP;
     if (geteuid() == user) {
         return 0;
     }
+    const struct passwd *entry = getpwuid(user);
+    const gid_t group = entry ? entry->pw_gid : NO_GROUP;
     return setgroups(0, NULL) || setgid(group) || setuid(user) ? -1 : 0;
 }
 
@@ -345,6 +345,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
         return;
     }
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
+    const bool may_wait = absent || errno == EAGAIN;
     const bool has_left = has_data(settings, burst->name);
     const bool has_room =
         has_place(settings, burst->name) || entries(settings->bursts) < (unsigned)settings->burst_jobs;
@@ -355,7 +356,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     }
     can_start = can_start && !(arrival->child && arrival->child->refused);
     const bool was_killed = arrival->child && arrival->child->ended && !arrival->child->refused;
-    if (can_start && !was_killed && (absent || errno == EAGAIN) && scheduler_now() < arrival->deadline_ns) {
+    if (can_start && !was_killed && may_wait && scheduler_now() < arrival->deadline_ns) {
         look_again(arrival);
         return;
     }

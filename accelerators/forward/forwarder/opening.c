@@ -58,7 +58,7 @@ void file_holds_not(struct request *request)
     request->held_next = NULL;
 }
 
-// Let the writes that wait continue. The file may be freed.
+// Let the writes that wait continue. The file is not freed.
 static void let_go(struct file *file)
 {
     file->busy++;
@@ -222,9 +222,7 @@ static void opened(void *own, struct message *reply)
     free(opening);
     struct cache *cache = file->cache;
     file->state = FILE_OPEN;
-    file->busy++;
     let_go(file);
-    file->busy--;
     file_settle(file);
     destage_pump(cache);
 }
