@@ -226,7 +226,7 @@ def test_a_campaign_keeps_the_whole_curve_in_its_record(site: Site) -> None:
 
 
 def test_a_campaign_without_a_gain_writes_no_record(site: Site) -> None:
-    forge = FORGE.replace("b=300", "b=100").replace("b=250", "b=90")
+    forge = FORGE.replace("b=300", "b=98").replace("b=250", "b=90")
     (site.directory / "reprise-forge").write_text(forge)
     assert run(site, of_pattern(site))[0] == []
 
