@@ -14,12 +14,12 @@ from tests.places import ROOT
 NEWEST = (2, 17)
 """The newest permitted glibc, 2.17 of 2012, is the first for aarch64, and the glibc of CentOS 7."""
 LIBRARIES = {
-    "accelerators/forward/client": "build/libreprise_forward.so",
-    "accelerators/hdf5": "build/libreprise_hdf5.so",
-    "accelerators/sro": "build/libreprise_sro.so",
-    "tuner/programs/witness": "reprise-witness.so",
+    "accelerators/forward/client": ("build/libreprise_forward.so", "build/libreprise_burst.so"),
+    "accelerators/hdf5": ("build/libreprise_hdf5.so",),
+    "accelerators/sro": ("build/libreprise_sro.so",),
+    "tuner/programs/witness": ("reprise-witness.so",),
 }
-"""Source directories of the libraries that jobs get in LD_PRELOAD, each with the path of the built library in it."""
+"""Source directories of the libraries that jobs get in LD_PRELOAD, each with the paths of the built ones in it."""
 TAKEN_BY_MUSL = {"libc.so.6", "libdl.so.2"}
 """Library names that musl's loader serves itself; the loader ends the program if another needed library is missing."""
 
@@ -38,9 +38,9 @@ def too_new(version: str) -> bool:
     return number is None or (int(number[1]), int(number[2])) > NEWEST
 
 
-@pytest.mark.parametrize("directory", LIBRARIES)
-def test_a_preloaded_library_needs_nothing_that_an_older_libc_or_musl_lacks(directory: str) -> None:
-    libraries, versions = needs(ROOT / directory / LIBRARIES[directory])
+@pytest.mark.parametrize("library", [f"{place}/{name}" for place, names in LIBRARIES.items() for name in names])
+def test_a_preloaded_library_needs_nothing_that_an_older_libc_or_musl_lacks(library: str) -> None:
+    libraries, versions = needs(ROOT / library)
     assert versions and not list(filter(too_new, versions))
     assert "libdl.so.2" in libraries, "before glibc 2.34, dlsym is in libdl"
     assert {*libraries} <= TAKEN_BY_MUSL
@@ -56,11 +56,13 @@ def test_a_library_built_with_a_packages_flags_needs_nothing_that_an_older_libc_
 ) -> None:
     words = ["make", "-s", "-C", str(ROOT / directory), f"BUILD={tmp_path}", f"CFLAGS={flags}", "all"]
     subprocess.run(words, check=True)
-    (library,) = tmp_path.glob("*.so")
-    libraries, versions = needs(library)
-    assert {*libraries} == TAKEN_BY_MUSL and not list(filter(too_new, versions))
-    symbols = subprocess.run(["objdump", "-T", str(library)], capture_output=True, text=True, check=True).stdout
-    assert not re.findall(r"\*UND\*.* (\w+_chk)$", symbols, re.MULTILINE)
+    built = [*tmp_path.glob("*.so")]
+    assert {library.name for library in built} == {Path(path).name for path in LIBRARIES[directory]}
+    for library in built:
+        libraries, versions = needs(library)
+        assert {*libraries} == TAKEN_BY_MUSL and not list(filter(too_new, versions))
+        symbols = subprocess.run(["objdump", "-T", str(library)], capture_output=True, text=True, check=True).stdout
+        assert not re.findall(r"\*UND\*.* (\w+_chk)$", symbols, re.MULTILINE)
 
 
 @pytest.mark.parametrize("version", ["GLIBC_2.18", "GLIBC_2.34", "GLIBC_3.0", "GLIBC_ABI_DT_RELR", "GCC_3.0"])
