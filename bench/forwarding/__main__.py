@@ -9,8 +9,8 @@ Parts:
 - `disturbed` (10 minutes): random programs while their map changes, and while forwarders, diods and burst buffers are
   killed.
 - `stream` (a minute): a sequential stream on a virtual cluster.
-- `overhead` (2 minutes): programs that have nothing to forward.
-- `live` (an hour): queues of users' jobs under each policy, on a virtual cluster with a parallel file system.
+- `overhead` (5 minutes): programs that have nothing to forward.
+- `live` (two hours): queues of users' jobs under each policy, on a virtual cluster with a parallel file system.
 - `bursts` (half an hour): checkpoints of a program with and without burst buffers, and a campaign over their
   parameters.
 
@@ -24,8 +24,9 @@ The last line of output is a JSON object with the results of the parts that ran,
 - `overhead_pct`: additional run time in percent, with its bounds, for the program for which it is largest.
 - `mckp_vs_static`: aggregate bandwidth under MCKP divided by that under STATIC, with bounds. `mckp_vs_best_other`: the
   same for the best policy other than MCKP and ORACLE.
-- `burst_gain`, `burst_worst`: run time without burst buffer divided by that with it, with bounds, for bursts that fit
-  into the cache, and for bursts that do not. `burst_tuned_gain`: gain of a campaign's best parameters over the
+- `burst_gain`: run time of direct access divided by that with burst buffers, with bounds, for bursts that fit into the
+  cache. `burst_worst`: the same for bursts that do not fit, in comparison with direct access or with forwarding without
+  burst buffers, whichever gives the smaller ratio. `burst_tuned_gain`: gain of a campaign's best parameters over the
   defaults, with bounds.
 - `details`: everything else that the parts report. `failed`: parts that ended with an error.
 """

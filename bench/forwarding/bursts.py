@@ -36,15 +36,12 @@ srun /usr/bin/python3 {place}/program.py {words}
 echo "$begun $(date +%s.%N)" | awk '{{print $2 - $1}}'
 rm -f /scratch/checkpoint-$SLURM_JOB_ID-*
 """
-FITTING, EXCEEDING = "6 8 1.0", "3 48 0.2"
-"""Checkpoints, MiB of each rank's checkpoint, and seconds before each: 32 MiB at a time, and 192 MiB."""
-FORWARDING = {
-    "LD_PRELOAD": "/usr/local/lib/libreprise_burst.so",
-    "REPRISE_FORWARD_MAP": f"{PLACE}/map",
-    "REPRISE_FORWARD_PREFIXES": "/scratch",
-}
-DEFAULTS = {"REPRISE_FORWARD_BURST": "ram"}
-SMALL_RAM = {"REPRISE_FORWARD_BURST_RAM_BYTES": str(64 << 20)}
+FITTING, EXCEEDING = "6 12 1.0", "3 48 0.2"
+"""Checkpoints, MiB of each rank's checkpoint, and seconds before each: 48 MiB at a time, and 192 MiB."""
+MAP = {"REPRISE_FORWARD_MAP": f"{PLACE}/map", "REPRISE_FORWARD_PREFIXES": "/scratch"}
+FORWARDED = {**MAP, "LD_PRELOAD": "/usr/local/lib/libreprise_forward.so"}
+DELAYED = {**MAP, "LD_PRELOAD": "/usr/local/lib/libreprise_burst.so", "REPRISE_FORWARD_BURST": "ram"}
+SMALL_RAM = {**DELAYED, "REPRISE_FORWARD_BURST_RAM_BYTES": str(64 << 20)}
 BURST_OPTIONS = ("--bursts=/dev/shm/bursts", "--burst-flash=/dev/shm/flash", "--linger=5")
 """Options of the forwarders; each node has a /dev/shm of its own."""
 TUNED = "4 24 0.5"
@@ -59,15 +56,18 @@ def measured(pairs: int) -> Mapping[str, Any]:
         for name, words in (("fitting", FITTING), ("exceeding", EXCEEDING), ("tuned", TUNED)):
             script = SCRIPT.format(place=PLACE, words=words)
             cluster.write(f"{PLACE}/{name}.sh", script, user="alice", mode=0o755)
-        found = {
-            "burst_gain": _ratio(cluster, "fitting", {}, pairs),
-            "burst_worst": _ratio(cluster, "exceeding", SMALL_RAM, pairs),
+        ratios = {
+            "fitting": _ratios(cluster, "fitting", DELAYED, pairs),
+            "exceeding": _ratios(cluster, "exceeding", SMALL_RAM, pairs),
         }
         report = tune(cluster, "/home/reprise/bursts.yaml", _campaign(), timeout_s=5400)
         tuned = _settings(cluster, report["record"]) if report["record"] else None
         return {
-            **found,
-            "burst_tuned_gain": tuned and _gain(cluster, "tuned", DEFAULTS, tuned, pairs),
+            "burst_gain": ratios["fitting"]["direct"],
+            "burst_worst": min(ratios["exceeding"].values()),
+            "burst_tuned_gain": tuned and _gain(cluster, "tuned", DELAYED, {**DELAYED, **tuned}, pairs),
+            "ratios": ratios,
+            "tuned": tuned,
             "cluster": f"{cluster.describe()}; {storage.describe()}",
             "problems": report["problems"],
         }
@@ -79,16 +79,17 @@ def _settings(cluster: VirtualCluster, record: int) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith("REPRISE_FORWARD_")}
 
 
-def _ratio(cluster: VirtualCluster, name: str, settings: Mapping[str, str], pairs: int) -> list[float]:
-    """Return the run time without burst buffer divided by that with it, with its bounds."""
-    gain = _gain(cluster, name, {}, {**DEFAULTS, **settings}, pairs)
-    return [round(1 / (1 - value), 3) for value in gain]
+def _ratios(cluster: VirtualCluster, name: str, burst: Mapping[str, str], pairs: int) -> dict[str, list[float]]:
+    """Return the run times of direct and of forwarded I/O divided by that with burst buffers, with bounds."""
+    others: dict[str, Mapping[str, str]] = {"direct": {}, "forwarded": FORWARDED}
+    found = {way: _gain(cluster, name, before, burst, pairs) for way, before in others.items()}
+    return {way: [round(1 / (1 - value), 3) for value in gain] for way, gain in found.items()}
 
 
 def _gain(
     cluster: VirtualCluster, name: str, before: Mapping[str, str], after: Mapping[str, str], pairs: int
 ) -> list[float]:
-    """Return the share of the run time that settings save in comparison with others, with its bounds."""
+    """Return the share of the run time that variables save in comparison with others, with its bounds."""
     times: dict[str, list[float]] = {"before": [], "after": []}
     for _ in range(pairs):
         for which in random.sample(list(times), 2):
@@ -97,8 +98,7 @@ def _gain(
 
 
 def _seconds(cluster: VirtualCluster, name: str, environment: Mapping[str, str]) -> float:
-    given = {**FORWARDING, **environment} if environment else {}
-    export = ",".join(["ALL", *(f"{key}={value}" for key, value in given.items())])
+    export = ",".join(["ALL", *(f"{key}={value}" for key, value in environment.items())])
     job = cluster.submit(f"{name}.sh", "--reprise=off", f"--export={export}", user="alice", cwd=PLACE)
     end = cluster.wait_job(job, 600)
     if end.state != "COMPLETED":

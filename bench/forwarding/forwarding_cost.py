@@ -21,22 +21,22 @@ SMALL_CALLS = """
 import os
 file = os.open("{place}/small", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
 piece = b"x" * 4096
-for number in range(100_000):
+for number in range(600_000):
     os.pwrite(file, piece, 4096 * (number % 1000))
-for number in range(100_000):
+for number in range(600_000):
     os.pread(file, 4096, 4096 * (number % 1000))
 os.close(file)
 """
 OPENS = """
 import os
-for number in range(30_000):
+for number in range(180_000):
     file = os.open("{place}/file" + str(number % 100), os.O_RDWR | os.O_CREAT)
     os.write(file, b"x")
     os.close(file)
 """
 STREAMS = """
 with open("{place}/lines", "w") as file:
-    for number in range(600_000):
+    for number in range(3_600_000):
         file.write("a line of text with the number %d\\n" % number)
 print(sum(len(line) for line in open("{place}/lines")))
 """
@@ -44,7 +44,7 @@ LARGE_ELSEWHERE = """
 import os
 file = os.open("{elsewhere}/large", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
 piece = b"x" * 262144
-for number in range(4000):
+for number in range(24_000):
     os.pwrite(file, piece, 262144 * (number % 100))
 os.close(file)
 """

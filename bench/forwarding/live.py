@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues of users' jobs on a virtual cluster, whose forwarders are shared out by each policy in turn.
 
-The cluster has four compute nodes, three I/O nodes and a parallel file system (`tests/cluster/storage.py`). Campaigns
+The cluster has eight compute nodes, four I/O nodes and a parallel file system (`tests/cluster/storage.py`). Campaigns
 first measure the curve of each application. Then three users submit queues of jobs with `sbatch`, and the arbiter
-shares out the forwarders. The aggregate bandwidth of a queue is the sum of its jobs' bandwidths.
+shares out the forwarders. The aggregate bandwidth of a queue is the sum of its jobs' bandwidths. Queues are drawn at
+random, always the same ones.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon, install, tune
 from tests.cluster.storage import Storage
 
-COMPUTE_NODES, IO_NODES = 4, (4, 5, 6)
+COMPUTE_NODES, IO_NODES = 8, (8, 9, 10, 11)
 POLICIES = ("zero", "one", "static", "size", "process", "mckp", "oracle")
 FORGE = "/usr/local/libexec/reprise/reprise-forge"
 MIB = 2**20
@@ -81,16 +82,24 @@ class Application:
 
 
 APPLICATIONS = (
-    Application("checkpoint", "alice", 2, 2, "individual", MIB, 96 * MIB, 0),
-    Application("restart", "bob", 2, 1, "individual", MIB, 16 * MIB, 64 * MIB),
-    Application("shared", "carol", 2, 2, "strided", 128 * 1024, 32 * MIB, 0),
-    Application("single", "alice", 1, 1, "contiguous", 512 * 1024, 32 * MIB, 0),
+    Application("checkpoint", "alice", 2, 2, "individual", MIB, 128 * MIB, 0),
+    Application("dump", "bob", 4, 1, "individual", MIB, 256 * MIB, 0),
+    Application("restart", "bob", 2, 1, "individual", MIB, 16 * MIB, 96 * MIB),
+    Application("scan", "carol", 4, 1, "contiguous", 512 * 1024, 32 * MIB, 160 * MIB),
+    Application("shared", "carol", 2, 2, "strided", 128 * 1024, 96 * MIB, 0),
+    Application("single", "alice", 1, 1, "contiguous", 512 * 1024, 48 * MIB, 0),
+    Application("wide", "alice", 4, 2, "strided", 256 * 1024, 192 * MIB, 0),
 )
-QUEUES: Mapping[str, Sequence[str]] = {
-    "mixed": ("checkpoint", "shared", "restart", "single", "checkpoint", "shared", "single", "restart"),
-    "large": ("checkpoint", "checkpoint", "shared", "checkpoint", "restart", "checkpoint"),
-    "small": ("single", "shared", "single", "single", "shared", "restart", "single", "single"),
-}
+QUEUE_LENGTH = 10
+
+
+def _drawn(seed: int) -> Sequence[str]:
+    """Return the names of a queue's jobs in the order of submission."""
+    draw = random.Random(seed)  # noqa: S311 - not used for security
+    return draw.choices([one.name for one in APPLICATIONS], k=QUEUE_LENGTH)
+
+
+QUEUES: Mapping[str, Sequence[str]] = {f"queue {seed}": _drawn(seed) for seed in (1, 2, 3)}
 
 
 @contextmanager
@@ -102,7 +111,9 @@ def site(*options: str) -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
     with VirtualCluster(nodes=COMPUTE_NODES + len(IO_NODES)) as cluster:
         install(cluster)
         forwarding.install(cluster)
-        storage = Storage(cluster, io_nodes=IO_NODES, server_rate="150mbit", compute_rate="25mbit", io_rate="150mbit")
+        storage = Storage(
+            cluster, io_nodes=IO_NODES, servers=6, server_rate="80mbit", compute_rate="25mbit", io_rate="80mbit"
+        )
         storage.start()
         forwarding.keep_for_forwarding(cluster, IO_NODES)
         for one in APPLICATIONS:
@@ -118,9 +129,9 @@ def campaign(one: Application, evaluations: int) -> dict[str, Any]:
     return {
         "name": one.name,
         "component": "forwarders",
-        "settings": {"pattern": f"{one.place}/pattern.json", "forwarders": [1, 2]},
+        "settings": {"pattern": f"{one.place}/pattern.json", "forwarders": [1, 2, 4]},
         "application": {"script": f"{one.place}/{one.name}.sh", "user": one.user},
-        "search": {"method": "exhaustive", "budget": 2 * evaluations, "window": 0},
+        "search": {"method": "exhaustive", "budget": 3 * evaluations, "window": 0},
         "noise": {"policy": "even", "settings": {"evaluations": evaluations}},
         "repetitions": {"default_runs": evaluations, "final_pairs": evaluations},
         "executor": {"kind": "slurm", "max_trial_s": 240},
@@ -146,6 +157,7 @@ def measured(rounds: int, evaluations: int) -> Mapping[str, Any]:
     return {
         "cluster": f"{cluster.describe()}; {storage.describe()}",
         "curves": curves,
+        "queues": QUEUES,
         "mb_s": {
             queue: {policy: round(statistics.median(values), 1) for policy, values in by_policy.items()}
             for queue, by_policy in found.items()

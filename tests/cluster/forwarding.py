@@ -26,7 +26,10 @@ def install(cluster: VirtualCluster) -> None:
 
 
 def keep_for_forwarding(cluster: VirtualCluster, io_nodes: Sequence[int]) -> None:
-    """Take I/O nodes away from jobs."""
+    """Take I/O nodes away from jobs, and configure the number of the others as the site's."""
+    config = cluster.path("/etc/reprise/reprise.toml")
+    nodes = cluster.spec.nodes
+    config.write_text(config.read_text().replace(f"\nnodes = {nodes}\n", f"\nnodes = {nodes - len(io_nodes)}\n"))
     names = ",".join(f"node{number}" for number in io_nodes)
     cluster.run(["scontrol", "update", f"nodename={names}", "state=drain", "reason=forwarder"])
 
