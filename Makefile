@@ -123,7 +123,7 @@ install-accelerators: ## install the accelerators (activates nothing)
 	@$(MAKE) --no-print-directory --silent -C accelerators/allocators install LIBDIR=$(PRELOADDIR)
 
 .PHONY: install-forwarder
-install-forwarder: ## install the forwarder of I/O nodes, if libevent is there to build it (activates nothing)
+install-forwarder: ## install the forwarder of I/O nodes and its units, if libevent is there to build it (activates nothing)
 	@$(MAKE) --no-print-directory --silent -C accelerators/forward/forwarder install
 
 .PHONY: install-tools
@@ -150,6 +150,7 @@ install-etc: ## install configuration and components (keeping changed ones), and
 	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
 	@$(FOR_ALL) && $(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))$(WITNESS)|' \
 	  etc/plugstack.conf.d/reprise.conf > $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
+	@$(FOR_ALL) && $(PLACED) accelerators/forward/slurm/burst_buffer.lua > $(DESTDIR)$(PREFIX)/share/reprise/burst_buffer.lua
 
 # The plugin's witness= argument, unless the library is in the default place.
 WITNESS = $(if $(filter /usr/local,$(PREFIX)),, witness=$(PREFIX)/libexec/reprise/reprise-witness.so)

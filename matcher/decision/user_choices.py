@@ -48,6 +48,11 @@ _MCA_OPTION = re.compile(_word("mca", _DASHES) + r"[\s=]+[\"']?([A-Za-z0-9_]+)")
 # mpirun --tune FILE, --am FILE: the file sets parameters, and the matcher cannot read the file.
 _MCA_FILES = [re.compile(_word(name, ("", "-")) + r"[\s=]+\S") for name in ("-tune", "-am")]
 _HINTS = (*_FAMILIES, "mca", "-tune", "-am")  # a text that contains none of these strings has no match
+# A burst buffer that the script or the option --bb asks for (accelerators/forward/slurm/burst_buffer.lua). Slurm gives
+# the job these variables when it starts.
+_BURST_DIRECTIVE = re.compile(r"^#(?:BB_LUA|SBB)\b.*\spool=(?:ram|flash)\b", re.MULTILINE)
+_BURST_OPTION = re.compile(r"\bpool=(?:ram|flash)\b")
+_OF_BURSTS = ("LD_PRELOAD", "REPRISE_FORWARD_*")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
@@ -69,6 +74,8 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
     if submission.script and _may_choose(submission.script.text):
         texts.append(_CONTINUED.sub(" ", _COMMENT.sub("", submission.script.text)))
     names = dict.fromkeys([*submission.set_names, *chosen_by_options(submission)])
+    if _asks_for_burst_buffer(submission):
+        names |= dict.fromkeys(_OF_BURSTS)
     for text in filter(_may_choose, texts):
         names |= dict.fromkeys(_assigned(text))
         spaced = f" {text}"
@@ -76,6 +83,12 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
         if any(file.search(spaced) for file in _MCA_FILES):
             names["OMPI_MCA_*"] = None
     return tuple(names) if len(names) <= CHOSEN_LIMIT else _ANY_NAME
+
+
+def _asks_for_burst_buffer(submission: Submission) -> bool:
+    script = submission.script.text if submission.script else ""
+    in_script = "pool=" in script and _BURST_DIRECTIVE.search(script)
+    return bool(in_script) or any(map(_BURST_OPTION.search, submission.argv))
 
 
 def _assigned(text: str) -> list[str]:

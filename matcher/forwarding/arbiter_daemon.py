@@ -23,7 +23,7 @@ from reprise.database.errors import DatabaseError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.store import identity_of
 from reprise.eventlog import Throttle, line, log_to
-from reprise.matcher.arbiter.job_variables import burst_map
+from reprise.matcher.arbiter.job_variables import BURST_LIBRARY, burst_map, of_jobs
 from reprise.matcher.errors import ServiceError
 from reprise.matcher.forwarding import forwarder_health, slurm_queue
 from reprise.matcher.forwarding.arbitration import Arbitration
@@ -70,6 +70,7 @@ def run(config: Config) -> None:
 def _write_burst_map(config: Config, maps: MapDirectory) -> None:
     try:
         maps.write_named(burst_map(config.forwarding), config.forwarding.forwarders)
+        maps.write_variables(of_jobs(config.forwarding).get(BURST_LIBRARY, {}))
     except OSError as error:
         raise ServiceError(f"the map of burst buffers cannot be written ({error}): check forwarding.maps") from error
 

@@ -71,13 +71,17 @@ async def check(address: str, timeout_s: float = TIMEOUT_S) -> str:
     """Connect to a forwarder and disconnect; return the error in a few words, "" if there was none."""
     try:
         async with asyncio.timeout(timeout_s):
-            if address.startswith("/"):
-                _, writer = await asyncio.open_unix_connection(address)
-            else:
-                _, writer = await asyncio.open_connection(*host_and_port(address))
+            _, writer = await opened(address)
     except TimeoutError:
         return f"no connection within {timeout_s:g} s"
     except OSError as error:
         return os.strerror(error.errno) if error.errno else str(error)
     writer.close()
     return ""
+
+
+async def opened(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a forwarder. Raise OSError."""
+    if address.startswith("/"):
+        return await asyncio.open_unix_connection(address)
+    return await asyncio.open_connection(*host_and_port(address))

@@ -26,9 +26,11 @@ MOST_BYTES = 65_536
 FILE_MODE = 0o644  # jobs' users read their maps, and the arbiter may not give files to them
 DIRECTORY_MODE = 0o711  # users can open the map of a job that they know, but cannot list the jobs
 LOCK = ".lock"
+BURSTS = "bursts.env"
+"""Name of the file that `accelerators/forward/slurm/burst_buffer.lua` reads."""
 LOCK_PATIENCE_S = 1.0  # longer than a command holds the lock to see whether an arbiter runs
 _JOB = re.compile(r"[1-9][0-9]{0,9}")
-_TEMPORARY = re.compile(r"\.([1-9][0-9]{0,9}|burst-[0-9a-f]+)\.new")
+_TEMPORARY = re.compile(r"\.([1-9][0-9]{0,9}|burst-[0-9a-f]+|bursts\.env)\.new")
 
 
 def map_text(addresses: Sequence[str]) -> str:
@@ -94,14 +96,14 @@ class MapDirectory:
 
     def write(self, job: int, addresses: Sequence[str]) -> None:
         """Write a job's map; a reader sees the old map or the new one, whatever happens. Raise OSError."""
-        self._write(str(job), addresses)
+        self._write(str(job), map_text(addresses))
 
-    def _write(self, name: str, addresses: Sequence[str]) -> None:
+    def _write(self, name: str, text: str) -> None:
         temporary = self.path / f".{name}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, FILE_MODE), "wb") as file:
             os.fchmod(file.fileno(), FILE_MODE)  # whatever the umask is
-            file.write(os.fsencode(map_text(addresses)))
+            file.write(os.fsencode(text))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self.path / name)
@@ -110,7 +112,11 @@ class MapDirectory:
     def write_named(self, name: str, addresses: Sequence[str]) -> None:
         """Write a map that is no single job's, unless it is there. Raise OSError."""
         if not (self.path / name).exists():
-            self._write(name, addresses)
+            self._write(name, map_text(addresses))
+
+    def write_variables(self, variables: Mapping[str, str]) -> None:
+        """Write the variables of jobs with burst buffers, one in each line of the file `BURSTS`. Raise OSError."""
+        self._write(BURSTS, "".join(f"{name}={value}\n" for name, value in variables.items()))
 
     def remove(self, job: int) -> None:
         """Remove a job's map, if there is one. Raise OSError."""

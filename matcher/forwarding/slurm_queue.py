@@ -52,7 +52,7 @@ Run = Callable[[Sequence[str]], str]
 def ask(run: Run | None = None, clock: Callable[[], float] = time.monotonic) -> Listing:
     """Return the running jobs. Raise QueueError if squeue fails, is too slow, or prints anything unexpected."""
     asked_at = clock()
-    return Listing(parsed((run or _run)(COMMAND)), asked_at)
+    return Listing(parsed((run or squeue)(COMMAND)), asked_at)
 
 
 def parsed(output: str) -> Mapping[int, QueuedJob]:
@@ -73,7 +73,8 @@ def parsed(output: str) -> Mapping[int, QueuedJob]:
     return jobs
 
 
-def _run(command: Sequence[str]) -> str:
+def squeue(command: Sequence[str]) -> str:
+    """Run squeue and return its output. Raise QueueError if it fails."""
     environment = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
     try:
         done = subprocess.run(

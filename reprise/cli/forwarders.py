@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import pwd
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -125,6 +126,42 @@ def plan(settings: Settings, file: BinaryIO | None, why: str, as_json: bool) -> 
         click.echo(forwarder_plan.text(plans, jobs, Policy(why)))
     else:
         click.echo("no jobs: no job that uses forwarders is running")
+
+
+@forwarders.command()
+@click.argument("job", metavar="JOB", type=click.IntRange(1, 2**32 - 1))
+@click.option("--user", metavar="USER", help="The job's user: a name or a number. Default: the one in squeue.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    default=86_400.0,
+    show_default=True,
+    help="Seconds after which the command gives up.",
+)
+@click.pass_obj
+def drain(settings: Settings, job: int, user: str | None, timeout_s: float) -> None:
+    """Wait until all data that JOB wrote to burst buffers are in the file system.
+
+    The exit status is 1 if a forwarder cannot be reached or is not ready in time.
+    """
+    from reprise.matcher.forwarding.burst_drain import drain, user_of
+
+    addresses = settings.config.forwarding.forwarders
+    if not addresses:
+        raise click.ClickException("no forwarders: name them in forwarding.forwarders")
+    drain(addresses, job, user_of(job) if user is None else _uid(user), timeout_s)
+    click.echo(f"job {job}: all data are in the file system")
+
+
+def _uid(user: str) -> int:
+    if user.isascii() and user.isdecimal():
+        return int(user)
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError as error:
+        raise click.BadParameter(f"{user!r} is no user of this system", param_hint="--user") from error
 
 
 def _present(config: Config) -> tuple[Pool, Sequence[Job]]:

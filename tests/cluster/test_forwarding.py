@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.cluster import forwarding
 from tests.cluster.forwarding import Arbiter, Pool
 from tests.cluster.machine import JobEnd, VirtualCluster
 from tests.cluster.product import Daemon, install, tune
+from tests.cluster.slurm_services import CONF
 from tests.cluster.storage import NEEDED, Storage
 from tests.waiting import wait_for
 
@@ -77,6 +79,9 @@ BURST_SCRIPT = f"""\
 srun /usr/bin/python3 {PLACE}/checkpoints.py
 sha256sum /scratch/checkpoint-$USER? | cut -c1-64 | sort -u
 """
+LAST = hashlib.sha256(b"".join(bytes([1, piece]) * 2**19 for piece in range(2))).hexdigest()
+"""Hash of the last checkpoint of a rank."""
+ASKS = "#BB_LUA pool=ram capacity=64M destage-after=60000 ram-threshold=90"
 BURST_CAMPAIGN = {
     "name": "bursts",
     "component": "burst-buffer",
@@ -211,6 +216,45 @@ def test_jobs_keep_their_maps_if_the_arbiter_is_killed(site: VirtualCluster, poo
     wait_for("the map's end", lambda: not site.path(f"{forwarding.MAPS}/{job}").exists(), 60)
 
 
+@pytest.fixture
+def directives(site: VirtualCluster, pool: Pool, arbiter: Arbiter) -> None:
+    """Let Slurm serve the directives of batch scripts for burst buffers."""
+    script = site.path("/usr/local/share/reprise/burst_buffer.lua").read_text()
+    maps = '"/var/lib/reprise/forwarders"'
+    assert script.count(maps) == 1
+    site.write("/etc/slurm/burst_buffer.lua", script.replace(maps, f'"{forwarding.MAPS}"'))
+    site.write("/etc/slurm/burst_buffer.conf", "StageOutTimeout=120\n")
+    conf = site.path(CONF)
+    conf.write_text(f"{conf.read_text()}BurstBufferType=burst_buffer/lua\n")
+    pid = site.path("/run/slurmctld.pid").read_text().strip()
+    site.run(["kill", pid])
+    wait_for("slurmctld's end", lambda: not site.path(f"/proc/{pid}").exists(), 20)
+    site.popen(["slurmctld", "-D"], log="/var/log/slurm/slurmctld-bursts.out")
+    wait_for("the pools", lambda: "ram" in site.run(["scontrol", "show", "burst"], check=False).stdout, 30)
+
+
+def test_slurm_reserves_a_burst_buffer_that_a_script_asks_for_and_drains_it(
+    site: VirtualCluster, pool: Pool, directives: None
+) -> None:
+    """The tasks are killed, so that only Slurm's drain writes the data before the minute is over."""
+    options = "#SBATCH --nodes=4 --ntasks-per-node=1 --output=asks-%j.out"
+    script = f"#!/bin/bash\n{options}\n{ASKS}\nsrun /usr/bin/python3 killed.py\n"
+    site.write(f"{PLACE}/killed.py", f"{CHECKPOINTS}os.kill(os.getpid(), 9)\n", user="alice")
+    site.write(f"{PLACE}/asks.sh", script, user="alice", mode=0o755)
+    site.run(["sh", "-c", "rm -f /scratch/checkpoint-alice?"], node="node0")
+    begun = time.monotonic()
+    job = site.submit("asks.sh", "--reprise=off", user="alice", cwd=PLACE)
+    wait_for("the end", lambda: site.job(job)["JobState"] == "FAILED", 50)
+    found = site.run(["sh", "-c", "sha256sum /scratch/checkpoint-alice?"], node="node5").stdout.splitlines()
+    assert [line.split()[0] for line in found] == [LAST] * 4 and time.monotonic() - begun < 55
+
+
+def test_a_directive_that_slurm_cannot_serve_is_refused_with_a_line(site: VirtualCluster, directives: None) -> None:
+    site.write(f"{PLACE}/wrong.sh", "#!/bin/bash\n#BB_LUA pool=ram capacity=4G colour=red\ntrue\n", user="alice")
+    done = site.run(["sbatch", f"{PLACE}/wrong.sh"], user="alice", cwd=PLACE, check=False)
+    assert done.returncode and "colour=red is unknown: use pool, capacity" in done.stderr
+
+
 def test_checkpoints_go_to_a_burst_buffer_with_the_parameters_of_a_campaign(
     site: VirtualCluster, pool: Pool, arbiter: Arbiter, bursts: dict[str, Any]
 ) -> None:
@@ -218,6 +262,5 @@ def test_checkpoints_go_to_a_burst_buffer_with_the_parameters_of_a_campaign(
     end = site.wait_job(site.submit("bursts.sh", user="alice", cwd=PLACE))
     explained = site.run(["reprise", "match", "explain", str(end.job_id)], user="reprise").stdout
     assert end.state == "COMPLETED" and "REPRISE_FORWARD_BURST=ram" in explained, (end, explained)
-    expected = hashlib.sha256(b"".join(bytes([1, piece]) * 2**19 for piece in range(2))).hexdigest()
-    assert end.output.split() == [expected], "all nodes' last checkpoints are in the file system"
+    assert end.output.split() == [LAST], "all nodes' last checkpoints are in the file system"
     assert any("burst buffer" in one.log() for one in pool.forwarders)

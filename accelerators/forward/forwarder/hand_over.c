@@ -346,10 +346,10 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     }
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     const bool may_wait = absent || errno == EAGAIN;
-    const bool has_left = has_data(settings, burst->name);
-    const bool has_room =
-        has_place(settings, burst->name) || entries(settings->bursts) < (unsigned)settings->burst_jobs;
-    bool can_start = is_allowed(settings, burst) && has_room;
+    const bool has_left = has_data(settings, burst->name), is_known = has_place(settings, burst->name);
+    const bool has_room = is_known || entries(settings->bursts) < (unsigned)settings->burst_jobs;
+    const bool is_needed = is_known || has_left || !burst->drains; // without an instance, there is nothing to drain
+    bool can_start = is_allowed(settings, burst) && has_room && is_needed;
     if (absent && can_start && !arrival->child) {
         arrival->child = start(settings, burst);
         can_start = arrival->child != NULL;

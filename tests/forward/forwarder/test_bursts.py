@@ -81,6 +81,11 @@ def test_a_drain_waits_for_all_data_of_the_job(bursts: Bursts, place: Place) -> 
     assert begun[6:].decode() == BURST, "also on a connection in use, whose fids are given up"
 
 
+def test_a_drain_starts_no_burst_buffer(bursts: Bursts) -> None:
+    bursts.start()
+    assert bursts.client(7, "drain").version == UNKNOWN and not bursts.pids()
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -13,6 +13,7 @@ from reprise.cli.forwarders import POLICIES
 from reprise.cli.main import reprise
 from reprise.matcher.arbiter.forwarder_policies import Policy
 from reprise.matcher.errors import ArbiterError
+from reprise.matcher.forwarding.burst_drain import DrainError
 from tests.places import ROOT
 
 FILE = """{
@@ -59,3 +60,25 @@ def test_the_guide_shows_the_output_for_its_file(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(reprise, ["forwarders", "plan", "jobs.json"])
     assert f"$ reprise forwarders plan jobs.json\n{result.output}" == page.split("```console\n")[1].split("```")[0]
+
+
+@pytest.fixture
+def no_forwarders(tmp_path: Path) -> str:
+    config = tmp_path / "reprise.toml"
+    config.write_text("[forwarding]\nforwarders = []\n")
+    return str(config)
+
+
+def test_a_drain_without_a_pool_is_refused(no_forwarders: str) -> None:
+    result = CliRunner().invoke(reprise, ["--config", no_forwarders, "forwarders", "drain", "7", "--user", "1000"])
+    assert result.exit_code == 1
+    assert "no forwarders: name them in forwarding.forwarders" in result.output
+
+
+def test_a_drain_reports_forwarders_that_do_not_run(tmp_path: Path) -> None:
+    config = tmp_path / "reprise.toml"
+    config.write_text(f'[forwarding]\nforwarders = ["{tmp_path}/none"]\n')
+    words = ["--config", str(config), "forwarders", "drain", "7", "--user"]
+    result = CliRunner().invoke(reprise, [*words, "root"])
+    assert isinstance(result.exception, DrainError) and "job 7: data may be missing" in str(result.exception)
+    assert "is no user of this system" in CliRunner().invoke(reprise, [*words, "no such user"]).output

@@ -182,10 +182,14 @@ def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> N
     shutil.copytree(PACKAGING / "debian", tmp_path / "debian")
     units = tmp_path / "debian/reprise/lib/systemd/system"
     shutil.copytree(ROOT / "etc/systemd", units)
+    tools = tmp_path / "debian/reprise-tools/lib/systemd/system"
+    tools.mkdir(parents=True)
+    for unit in (ROOT / "accelerators/forward/forwarder").glob("*.service"):
+        shutil.copy(unit, tools)
     (tmp_path / "debian/changelog").write_text(
         "reprise (1) unstable; urgency=low\n\n  * x\n\n -- x <x@x>  Thu, 01 Jan 1970\n"
     )
-    command = ["make", "-s", "-f", "debian/rules", "override_dh_installsystemd", f"UNITDIR={units}"]
+    command = ["make", "-s", "-f", "debian/rules", "override_dh_installsystemd", "UNITDIR=/lib/systemd/system"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     made = [path for path in tmp_path.rglob("*") if path.is_file() and "debhelper" in str(path.relative_to(tmp_path))]
     assert any("deb-systemd-helper update-state 'reprise-matcher.service'" in path.read_text() for path in made)

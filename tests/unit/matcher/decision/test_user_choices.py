@@ -168,3 +168,14 @@ def test_secrets_are_masked_wherever_a_command_line_may_hold_them() -> None:
 def test_a_text_without_secrets_is_unchanged() -> None:
     for text in ("http://host:80/x", "user@host:/path", "a=b", "12:30:00", "s3://bucket/key"):
         assert masked_text(text) == text
+
+
+@pytest.mark.parametrize("line", ["#BB_LUA pool=ram capacity=4G", "#SBB close=wait pool=flash capacity=1T"])
+def test_a_job_that_asks_slurm_for_a_burst_buffer_has_chosen_its_forwarding(line: str) -> None:
+    assert conflict(("REPRISE_FORWARD_*",), chosen(line)) and conflict(("LD_PRELOAD",), chosen(line))
+    assert conflict(("LD_PRELOAD",), chosen("", "--bb=pool=ram capacity=4G"))
+
+
+@pytest.mark.parametrize("line", ["#BB_LUA capacity=4G", "# pool=ram", "./a pool=ram", "#BB_LUA pool=ramp"])
+def test_other_lines_ask_for_no_burst_buffer_of_ours(line: str) -> None:
+    assert not chosen(line)

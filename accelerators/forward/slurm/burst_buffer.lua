@@ -1,0 +1,176 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Install as burst_buffer.lua beside slurm.conf (BurstBufferType=burst_buffer/lua). A batch script asks for a burst
+-- buffer on the I/O nodes with a line like
+--
+--   #BB_LUA pool=ram capacity=4G close=wait
+--
+-- Slurm reserves the capacity of the pool, the job gets the variables of the library, and Slurm keeps the reservation
+-- until all data that the job wrote are in the file system. Works with Lua 5.1 to 5.4.
+
+-- Settings of the site. The directory is forwarding.maps of reprise.toml. RAM and flash, in bytes, are what burst
+-- buffers may use on each I/O node; burst-ram-bytes and burst-flash-bytes of its forwarder must allow one job as much.
+local MAPS = "/var/lib/reprise/forwarders"
+local POOLS = {ram = 8 * 2^30, flash = 0}
+local LIBRARIES = "/usr/local/lib"
+local DRAIN = "/usr/local/bin/reprise forwarders drain"
+
+local DIRECTIVES = {["#BB_LUA"] = true, ["#SBB"] = true}
+local UNITS = {
+  [""] = 1, k = 2^10, m = 2^20, g = 2^30, t = 2^40, p = 2^50, kib = 2^10, mib = 2^20, gib = 2^30, tib = 2^40, pib = 2^50,
+  kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, pb = 1e15,
+}
+local NUMBER = "^%d+$"
+local OPTIONS = {
+  ["close"] = "^return$", ["workers"] = NUMBER, ["ram-destagers"] = NUMBER, ["flash-destagers"] = NUMBER,
+  ["ram-threshold"] = NUMBER, ["flash-threshold"] = NUMBER, ["destage-after"] = NUMBER,
+}
+
+local function read(path)
+  local file, problem = io.open(path)
+  if not file then
+    error("cannot read " .. problem, 0)
+  end
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+-- The variables that the arbiter states for jobs with burst buffers, and the number of forwarders.
+local function site()
+  local text = read(MAPS .. "/bursts.env")
+  local map = text:match("REPRISE_FORWARD_MAP=([^\n]+)")
+  if not map then
+    error(MAPS .. "/bursts.env names no map: start the arbiter again", 0)
+  end
+  local _, lines = read(map):gsub("\n", "")
+  return text, lines - 1
+end
+
+local function bytes(word)
+  local number, unit = word:match("^(%d+)(%a*)$")
+  local scale = UNITS[(unit or "?"):lower()]
+  if not scale or tonumber(number) == 0 then
+    error("capacity=" .. word .. " is no size: write for example capacity=4G", 0)
+  end
+  return tonumber(number) * scale
+end
+
+-- The pool, the capacity in bytes, and the options that a batch script asks for.
+local function wanted(script)
+  local pool, capacity
+  local options = {}
+  for line in read(script):gmatch("[^\n]+") do
+    local directive, rest = line:match("^(#%w+_?%w*)%s+(.*)$")
+    for word in (DIRECTIVES[directive] and rest or ""):gmatch("%S+") do
+      local name, value = word:match("^([%w-]+)=(.*)$")
+      if name == "pool" then
+        pool = value
+      elseif name == "capacity" then
+        capacity = bytes(value)
+      elseif OPTIONS[name] and (value:match(OPTIONS[name]) or (name == "close" and value == "wait")) then
+        options[name] = value
+      else
+        error(word .. " is unknown: use pool, capacity, close, workers, or a threshold or number of destagers", 0)
+      end
+    end
+  end
+  if not POOLS[pool] or POOLS[pool] == 0 or not capacity then
+    error("a burst buffer needs a pool and a capacity: write for example #BB_LUA pool=ram capacity=4G", 0)
+  end
+  return pool, capacity, options
+end
+
+-- The variables of a job, one in each line.
+local function variables(script)
+  local pool, capacity, options = wanted(script)
+  local text, forwarders = site()
+  local lines = {text:gsub("\n+$", ""), "REPRISE_FORWARD_BURST=" .. pool, "LD_PRELOAD=" .. LIBRARIES .. "/libreprise_burst.so"}
+  options[pool .. "-bytes"] = string.format("%d", math.floor(capacity / forwarders))
+  for name, value in pairs(options) do
+    lines[#lines + 1] = "REPRISE_FORWARD_BURST_" .. name:upper():gsub("-", "_") .. "=" .. value
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- Call a function. Return what Slurm expects: a failure has one line of text.
+local function answer(call, ...)
+  local worked, result = pcall(call, ...)
+  if worked then
+    return slurm.SUCCESS, result
+  end
+  slurm.log_error("burst_buffer.lua: %s", result)
+  return slurm.ERROR, result
+end
+
+function slurm_bb_job_process(script)
+  local code, problem = answer(wanted, script)
+  return code, code == slurm.SUCCESS and "" or problem
+end
+
+function slurm_bb_pools()
+  return answer(function()
+    local _, forwarders = site()
+    local each = '{"id": "%s", "quantity": %d, "granularity": %d}'
+    local pools = {}
+    for name, size in pairs(POOLS) do
+      if size > 0 then
+        pools[#pools + 1] = each:format(name, size * forwarders, 2^20 * forwarders)
+      end
+    end
+    return '{"pools": [' .. table.concat(pools, ", ") .. "]}"
+  end)
+end
+
+function slurm_bb_setup()
+  return slurm.SUCCESS, ""
+end
+
+function slurm_bb_data_in()
+  return slurm.SUCCESS, ""
+end
+
+function slurm_bb_real_size()
+  return slurm.SUCCESS, ""
+end
+
+-- Slurm waits for this function, so it only reads and writes small files.
+function slurm_bb_paths(_, script, path)
+  return answer(function()
+    local file = assert(io.open(path, "w"))
+    file:write(variables(script))
+    file:close()
+    return ""
+  end)
+end
+
+function slurm_bb_pre_run()
+  return slurm.SUCCESS, ""
+end
+
+function slurm_bb_post_run()
+  return slurm.SUCCESS, ""
+end
+
+-- Wait until all data are in the file system. Until then, the job is in the state STAGE_OUT.
+function slurm_bb_data_out(job)
+  return answer(function()
+    local pipe = assert(io.popen(("%s %d 2>&1; echo $?"):format(DRAIN, tonumber(job))))
+    local said, code = pipe:read("*a"):match("^(.-)%s*(%d+)%s*$")
+    pipe:close()
+    if code ~= "0" then
+      error(said, 0)
+    end
+    return ""
+  end)
+end
+
+function slurm_bb_job_teardown()
+  return slurm.SUCCESS, ""
+end
+
+function slurm_bb_get_status()
+  return answer(function()
+    local _, forwarders = site()
+    return forwarders .. " forwarders\n"
+  end)
+end
