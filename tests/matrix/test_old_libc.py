@@ -12,15 +12,15 @@ import pytest
 
 from tests.matrix.roots import APART
 from tests.places import ROOT
-from tests.unit.accelerators.test_old_libc import LIBRARIES
+from tests.unit.accelerators.test_old_libc import BUILT
 
 pytestmark = pytest.mark.matrix
 
 
-@pytest.mark.parametrize("directory", LIBRARIES)
-def test_a_program_starts_with_its_own_libc_and_preloaded_libraries(root: Path, directory: str) -> None:
+@pytest.mark.parametrize("name", BUILT)
+def test_a_program_starts_with_its_own_libc_and_preloaded_libraries(root: Path, name: str) -> None:
     with TemporaryDirectory(dir=root / "var/tmp") as place:
-        library = Path(shutil.copy(ROOT / directory / LIBRARIES[directory], place))
+        library = Path(shutil.copy(ROOT / name, place))
         seen = f"/{library.relative_to(root)}"
         words = ["env", f"LD_PRELOAD={seen}", "REPRISE_PROFILE=/tmp", "cat", "/proc/self/maps"]
         script = f"mount -t proc proc {root}/proc && exec chroot {root} {' '.join(words)}"

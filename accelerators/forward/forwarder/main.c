@@ -13,6 +13,7 @@
 #include "burst.h"
 #include "cache.h"
 #include "log.h"
+#include "notify.h"
 #include "service.h"
 #include "session.h"
 
@@ -159,6 +160,7 @@ static int start(struct program *program)
         return -1;
     }
     log_line("ready on %s", place);
+    notify_ready(forwarder->base);
     burst_resume(forwarder);
     return 0;
 }

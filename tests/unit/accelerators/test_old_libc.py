@@ -20,6 +20,7 @@ LIBRARIES = {
     "tuner/programs/witness": ("reprise-witness.so",),
 }
 """Source directories of the libraries that jobs get in LD_PRELOAD, each with the paths of the built ones in it."""
+BUILT = [f"{directory}/{name}" for directory, names in LIBRARIES.items() for name in names]
 TAKEN_BY_MUSL = {"libc.so.6", "libdl.so.2"}
 """Library names that musl's loader serves itself; the loader ends the program if another needed library is missing."""
 
@@ -38,7 +39,7 @@ def too_new(version: str) -> bool:
     return number is None or (int(number[1]), int(number[2])) > NEWEST
 
 
-@pytest.mark.parametrize("library", [f"{place}/{name}" for place, names in LIBRARIES.items() for name in names])
+@pytest.mark.parametrize("library", BUILT)
 def test_a_preloaded_library_needs_nothing_that_an_older_libc_or_musl_lacks(library: str) -> None:
     libraries, versions = needs(ROOT / library)
     assert versions and not list(filter(too_new, versions))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.places import ROOT
-from tests.unit.accelerators.test_old_libc import LIBRARIES
+from tests.unit.accelerators.test_old_libc import BUILT
 
 pytestmark = pytest.mark.slow
 
@@ -42,11 +42,9 @@ def start(program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program], env={**os.environ, **variables}, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("directory", LIBRARIES)
-def test_a_program_with_a_sanitizer_starts_with_preloaded_libraries(
-    program: Path, directory: str, tmp_path: Path
-) -> None:
-    library = str(ROOT / directory / LIBRARIES[directory])
+@pytest.mark.parametrize("name", BUILT)
+def test_a_program_with_a_sanitizer_starts_with_preloaded_libraries(program: Path, name: str, tmp_path: Path) -> None:
+    library = str(ROOT / name)
     done = start(program, LD_PRELOAD=library, SRO_DISABLE="0", REPRISE_PROFILE=str(tmp_path), **ANY_ORDER)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     refused = start(program, LD_PRELOAD=library)

@@ -29,11 +29,12 @@ SECTIONS = "|".join(Config.model_fields)
 FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}
 INSTALLATION = (ROOT / "docs/reference/installation.md").read_text()
 ROLLOUT = (ROOT / "docs/how-to/rollout.md").read_text()
+CREATED = {"StateDirectory": "/var/lib/", "RuntimeDirectory": "/run/"}
 UNITS = {
-    f"{'/var/lib/' if setting == 'StateDirectory' else ''}{value}"
-    for unit in sorted((ROOT / "etc/systemd").iterdir())
+    f"{CREATED.get(setting, '')}{value}"
+    for unit in (*(ROOT / "etc/systemd").iterdir(), *(ROOT / "accelerators/forward/forwarder").glob("*.service"))
     for setting, value in re.findall(
-        r"^(EnvironmentFile|ListenStream|StateDirectory)=-?(\S+)$", unit.read_text(), re.MULTILINE
+        r"^(EnvironmentFile|ListenStream|StateDirectory|RuntimeDirectory)=-?(\S+)$", unit.read_text(), re.MULTILINE
     )
 }
 """Paths that systemd reads or creates for the units."""
