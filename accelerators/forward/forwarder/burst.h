@@ -35,8 +35,11 @@ void burst_arrive(struct forwarder *forwarder, int fd);
 // Note that burst buffers have ended; called by the event loop.
 void burst_ended(evutil_socket_t number, short what, void *own);
 
+// The number of burst buffers that run, or start, or have data on flash.
+unsigned burst_count(const struct settings *settings);
+
 // Start the burst buffers that have data on flash.
-void burst_resume(const struct forwarder *forwarder);
+void burst_resume(struct forwarder *forwarder);
 
 // -- in an instance (instance.c) --
 

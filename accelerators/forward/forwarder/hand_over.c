@@ -198,6 +198,12 @@ static void sweep(const struct settings *settings)
     }
 }
 
+unsigned burst_count(const struct settings *settings)
+{
+    sweep(settings);
+    return entries(settings->bursts);
+}
+
 struct arguments {
     char *all[ARGUMENTS_MAX + 1];
     unsigned count;
@@ -281,8 +287,9 @@ void burst_ended(evutil_socket_t number, short what, void *own)
 }
 
 // Start an instance. Return it; NULL with one line in the log.
-static struct child *start(const struct settings *settings, const struct burst *burst)
+static struct child *start(struct forwarder *forwarder, const struct burst *burst)
 {
+    const struct settings *settings = &forwarder->settings;
     struct arguments arguments = {.count = 0};
     const bool with_flash = settings->burst_flash != NULL;
     sweep(settings);
@@ -312,6 +319,7 @@ static struct child *start(const struct settings *settings, const struct burst *
         return NULL;
     }
     log_line("burst buffer %s starts", burst->name);
+    forwarder->metrics.bursts_started++;
     return add_child(child);
 }
 
@@ -351,7 +359,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     const bool is_needed = is_known || has_left || !burst->drains; // without an instance, there is nothing to drain
     bool can_start = is_allowed(settings, burst) && has_room && is_needed;
     if (absent && can_start && !arrival->child) {
-        arrival->child = start(settings, burst);
+        arrival->child = start(arrival->forwarder, burst);
         can_start = arrival->child != NULL;
     }
     can_start = can_start && !(arrival->child && arrival->child->refused);
@@ -361,6 +369,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
         return;
     }
     if (!can_start && !has_left) {
+        arrival->forwarder->metrics.bursts_denied += is_needed;
         serve_here(arrival);
     }
     end(arrival);
@@ -412,7 +421,7 @@ void burst_arrive(struct forwarder *forwarder, int fd)
     on_event(fd, 0, arrival);
 }
 
-void burst_resume(const struct forwarder *forwarder)
+void burst_resume(struct forwarder *forwarder)
 {
     const struct settings *settings = &forwarder->settings;
     DIR *opened = settings->bursts && settings->burst_flash ? opendir(settings->burst_flash) : NULL;
@@ -423,7 +432,7 @@ void burst_resume(const struct forwarder *forwarder)
             has_data(settings, entry->d_name) && !fstatat(dirfd(opened), entry->d_name, &status, AT_SYMLINK_NOFOLLOW)) {
             memcpy(burst.name, entry->d_name, strlen(entry->d_name) + 1);
             burst.user = status.st_uid;
-            start(settings, &burst);
+            start(forwarder, &burst);
         }
     }
     if (opened) {

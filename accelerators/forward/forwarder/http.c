@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "address.h"
+#include "burst.h"
 #include "cache.h"
 #include "service.h"
 
@@ -17,6 +18,9 @@ unsigned service_gauges(const struct forwarder *forwarder, struct gauge *gauges)
     gauges[count++] =
         (struct gauge){"queue_length", "Reads and writes that wait for their turn", forwarder->scheduler.waiting};
     gauges[count++] = (struct gauge){"in_service", "Reads and writes at diod", forwarder->scheduler.running};
+    if (forwarder->settings.bursts) {
+        gauges[count++] = (struct gauge){"burst_buffers", "Burst buffers of jobs", burst_count(&forwarder->settings)};
+    }
     return count + cache_gauges(forwarder, gauges + count);
 }
 

@@ -138,6 +138,9 @@ void metrics_print(const struct metrics *metrics, const struct gauge *gauges, un
     print_number(to, "replayed_bytes_total", "counter", "Bytes found on flash at the start", metrics->replayed_bytes);
     print_number(to, "write_errors_total", "counter", "Delayed writes that failed", metrics->write_errors);
     print_number(to, "lost_bytes_total", "counter", "Bytes of delayed writes that failed", metrics->lost_bytes);
+    print_number(to, "burst_buffers_started_total", "counter", "Burst buffers started", metrics->bursts_started);
+    print_number(to, "burst_buffers_denied_total", "counter",
+                 "Connections without the burst buffer that they asked for", metrics->bursts_denied);
     for (unsigned i = 0; i < count; i++) {
         print_number(to, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
     }

@@ -37,6 +37,8 @@ struct metrics {
     uint64_t replayed_bytes;
     uint64_t write_errors; // delayed writes that the file system refused
     uint64_t lost_bytes;   // bytes of these
+    uint64_t bursts_started;
+    uint64_t bursts_denied; // connections that asked for a burst buffer and got none
 };
 
 // A value that others own, to be printed as a gauge.

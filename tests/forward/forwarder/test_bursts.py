@@ -124,9 +124,12 @@ def test_a_plain_forwarder_has_no_burst_buffers(passing: Place) -> None:
     assert client.version == UNKNOWN
 
 
-def test_there_are_no_more_burst_buffers_than_the_site_allows(bursts: Bursts) -> None:
+def test_there_are_no_more_burst_buffers_than_the_site_allows(bursts: Bursts, place: Place) -> None:
     bursts.start("--burst-jobs=1")
     assert [bursts.client(job).version for job in (7, 8, 7)] == [BURST, UNKNOWN, BURST]
+    metrics = place.metrics()
+    names = ("burst_buffers", "burst_buffers_started_total", "burst_buffers_denied_total")
+    assert [metrics[f"reprise_forwarder_{name}"] for name in names] == [1, 1, 1]
 
 
 def test_a_first_message_in_pieces_and_none_at_all(bursts: Bursts, place: Place) -> None:
