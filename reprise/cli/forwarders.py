@@ -86,7 +86,7 @@ def map_(settings: Settings, job: int, as_json: bool) -> None:
     if not found:
         raise NothingKnownError(
             f"job {job} never had a map: it is not running yet, it does not use forwarders (`reprise match explain "
-            f"{job}` shows its settings), or no arbiter ran"
+            f"{job}` shows its settings), its burst buffers use all forwarders, or no arbiter ran"
         )
     if as_json:
         click.echo(json.dumps(versioned({"job": job, "shares": [_share(share) for share in found]})))
