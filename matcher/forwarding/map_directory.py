@@ -155,13 +155,13 @@ class MapDirectory:
 def is_held(path: Path) -> bool | None:
     """Return whether an arbiter holds the directory; None if this user may not find out."""
     try:
-        lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = os.open(path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)  # also on a read-only file system
     except FileNotFoundError:
         return False
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, so that two readers do not take each other for one
         return False
     except BlockingIOError:
         return True

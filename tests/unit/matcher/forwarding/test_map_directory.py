@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import stat
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from reprise.config import forwarder_address
 from reprise.matcher.errors import ArbiterError, ServiceError
-from reprise.matcher.forwarding.map_directory import MOST_BYTES, MapDirectory, addresses_in, is_held, map_text
+from reprise.matcher.forwarding.map_directory import LOCK, MOST_BYTES, MapDirectory, addresses_in, is_held, map_text
 from tests.examples import examples
 from tests.places import ROOT
 from tests.waiting import wait_for
@@ -151,6 +152,13 @@ def test_a_second_arbiter_is_refused_in_one_line(maps: MapDirectory) -> None:
     maps.release()
     assert is_held(maps.path) is False
     MapDirectory(maps.path).hold(0.0)
+
+
+def test_readers_of_the_lock_do_not_take_each_other_for_an_arbiter(maps: MapDirectory) -> None:
+    maps.release()
+    with (maps.path / LOCK).open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)  # as another reader does for a moment
+        assert is_held(maps.path) is False
 
 
 def test_a_directory_without_an_arbiter_is_not_held(tmp_path: Path) -> None:
