@@ -12,6 +12,7 @@ import pytest
 
 from reprise.database import Database
 from reprise.database.entities import ForwarderState, Measurement
+from reprise.database.forwarding import LONGEST_S, held_sql
 from tests.unit.database_values import decision, forwarder_share, outcome, record
 
 TUNED = Measurement(300.0, 290.0, 310.0, 5)
@@ -99,6 +100,70 @@ def test_states_of_forwarders_have_periods_and_those_of_other_clusters_stay(data
     (now,) = database.states_now("c")
     assert (now.works, now.at, now.reason) == (False, 30.0, "timed out")
     assert len(database.states_now("d")) == 1
+
+
+@pytest.fixture
+def history(database: Database) -> Database:
+    """Return a database where jobs 1 to 4 follow each other every 10 s, and job 9 runs throughout."""
+    always = forwarder_share(9, forwarders=())
+    for place in range(4):
+        one = ForwarderState("c", "10.0.1.1:5640", place % 2 == 0, 0.0)
+        database.set_forwarding("c", [always, forwarder_share(place + 1)], [one], 10.0 * (place + 1))
+    database.set_forwarding("d", [forwarder_share(7, cluster="d")], [], 20.0)
+    return database
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "jobs"),
+    [
+        (0.0, 10.0, []),
+        (0.0, 10.1, [1, 9]),
+        (12.0, 13.0, [1, 9]),
+        (19.9, 20.1, [2, 1, 9]),
+        (20.0, 30.0, [2, 9]),
+        (40.0, 99.0, [4, 9]),
+        (0.0, 99.0, [4, 3, 2, 1, 9]),
+    ],
+)
+def test_shares_of_an_interval_are_found_newest_first(
+    history: Database, since: float, until: float, jobs: list[int]
+) -> None:
+    assert [share.job_id for share in history.shares_between("c", since, until)] == jobs
+
+
+def test_states_of_an_interval_are_found_newest_first(history: Database) -> None:
+    found = history.states_between("c", 25.0, 40.1)
+    assert [(state.at, state.until, state.works) for state in found] == [
+        (40.0, None, False),
+        (30.0, 40.0, True),
+        (20.0, 30.0, False),
+    ]
+
+
+def test_the_newest_shares_of_an_interval_are_returned_if_there_are_too_many(history: Database) -> None:
+    assert [share.job_id for share in history.shares_between("c", 0.0, 99.0, limit=2)] == [4, 3]
+
+
+def test_a_share_that_began_long_before_an_interval_is_found_if_its_job_still_has_it(database: Database) -> None:
+    late = LONGEST_S + 100.0
+    database.set_forwarding("c", [forwarder_share(1), forwarder_share(2), forwarder_share(3)], [], 10.0)
+    database.set_forwarding("c", [forwarder_share(1), forwarder_share(3)], [], LONGEST_S)
+    database.set_forwarding("c", [forwarder_share(1)], [], late)
+    assert [share.job_id for share in database.shares_between("c", LONGEST_S - 1, late)] == [3, 2, 1]
+    assert [share.job_id for share in database.shares_between("c", LONGEST_S + 50.0, late)] == [1], "too long ago"
+
+
+@pytest.mark.parametrize("table", ["forwarder_share", "forwarder_state"])
+def test_an_interval_is_read_by_indexes_and_only_present_rows_are_sorted(database: Database, table: str) -> None:
+    values = {"cluster": "c", "since": 1.0, "until": 2.0, "longest": LONGEST_S, "limit": 5}
+    plan = [row["detail"] for row in database._read(f"EXPLAIN QUERY PLAN {held_sql(table)}", values)]
+    assert [step for step in plan if "MERGE" not in step] == [
+        "LEFT",
+        f"SEARCH {table} USING INDEX {table}_now (cluster=?)",
+        "USE TEMP B-TREE FOR ORDER BY",
+        "RIGHT",
+        f"SEARCH {table} USING INDEX {table}_by_time (at>? AND at<?)",
+    ]
 
 
 def test_old_shares_are_purged_unless_they_still_hold(database: Database) -> None:
