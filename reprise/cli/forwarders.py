@@ -19,13 +19,12 @@ from reprise.output import versioned
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
     from reprise.config import Config
-    from reprise.database.entities import ForwarderShare, ForwarderState
+    from reprise.database.entities import ForwarderShare
     from reprise.matcher.arbiter.forwarding_job import Job, Pool
 
 # The values of Policy, which is not imported here because its module imports numpy.
 POLICIES = ("zero", "one", "static", "size", "process", "mckp", "oracle")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-ARBITER = {True: "runs", False: "does not run: jobs keep the forwarders that they have", None: "unknown to this user"}
 
 
 @click.group()
@@ -39,28 +38,26 @@ def forwarders() -> None:
 def list_(settings: Settings, as_json: bool) -> None:
     """List the forwarders, their states, and the jobs that they serve."""
     from reprise.matcher.forwarding.map_directory import is_held
+    from reprise.matcher.forwarding.pool_list import ARBITER, document
     from reprise.matcher.support.staff import reader
 
     config = settings.config
     reader(config.access.staff).require_staff("may see which jobs forwarders serve")
     with open_to_read(config) as database, database.one_state():
-        states = {state.address: state for state in database.states_now(config.site.cluster)}
+        states = database.states_now(config.site.cluster)
         shares = database.shares_now(config.site.cluster)
-    runs = is_held(config.forwarding.maps)
-    rows = [_row(address, states.get(address), shares) for address in config.forwarding.forwarders]
-    direct = [share.job_id for share in shares if not share.forwarders]
+    found = document(config.forwarding, is_held(config.forwarding.maps), states, shares)
     if as_json:
-        document = {"arbiter_runs": runs, "policy": config.forwarding.policy, "forwarders": rows, "direct": direct}
-        click.echo(json.dumps(versioned(document)))
+        click.echo(json.dumps(versioned(found)))
         return
-    if not rows:
+    if not found["forwarders"]:
         click.echo("no forwarders: name them in forwarding.forwarders")
         return
-    cells = [(row["address"], _state(row), _numbers(row["jobs"])) for row in rows]
+    cells = [(row["address"], _state(row), _numbers(row["jobs"])) for row in found["forwarders"]]
     click.echo(plain(cells, ("forwarder", "state", "jobs")))
-    if direct:
-        click.echo(f"direct access: {_numbers(direct)}")
-    click.echo(f"policy {config.forwarding.policy}; the arbiter {ARBITER[runs]}")
+    if found["direct"]:
+        click.echo(f"direct access: {_numbers(found['direct'])}")
+    click.echo(f"policy {found['policy']}; {ARBITER[found['arbiter_runs']]}")
 
 
 @forwarders.command("map")
@@ -172,16 +169,6 @@ def _present(config: Config) -> tuple[Pool, Sequence[Job]]:
     reader(config.access.staff).require_staff("may see the jobs that use forwarders")
     with open_to_read(config) as database:
         return present(database, config)
-
-
-def _row(address: str, state: ForwarderState | None, shares: Sequence[ForwarderShare]) -> dict[str, Any]:
-    return {
-        "address": address,
-        "works": None if state is None else state.works,
-        "since": state and state.at,
-        "reason": state.reason if state else "",
-        "jobs": [share.job_id for share in shares if address in share.forwarders],
-    }
 
 
 def _state(row: Mapping[str, Any]) -> str:
