@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, HTTPException, Path, Query, Request, Security
@@ -25,6 +26,7 @@ Component = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z
 AnId = Annotated[int | None, Query(ge=1, le=2**63 - 1)]
 ATime = Annotated[float | None, Query(ge=0, le=EVER, allow_inf_nan=False, description="Unix seconds")]
 Limit = Annotated[int, Query(ge=1, le=200)]
+Hours = Annotated[int, Query(ge=1, le=documents.MOST_HOURS, description="length of the timeline, which ends now")]
 
 WATCHING = Watchers()
 
@@ -92,6 +94,20 @@ class Overview(Document):
     match_rate: float | None
     benefit: dict[str, Any]
     classes: list[dict[str, Any]]
+
+
+class Forwarders(Document):
+    """The document that `reprise forwarders list --json` prints, and a timeline of the pool.
+
+    For each forwarder, the timeline has the jobs that it served and the times in which it failed. `counts` has the
+    numbers of jobs with forwarders and with direct access at equally distant moments.
+    """
+
+    arbiter_runs: bool | None
+    policy: str
+    forwarders: list[dict[str, Any]]
+    direct: list[int]
+    timeline: dict[str, Any]
 
 
 class Started(BaseModel):
@@ -242,6 +258,15 @@ def campaign_events(request: Request, site: ASite, number: Number) -> StreamingR
     headers = {"x-accel-buffering": "no"}
     stream = events(look, request.is_disconnected, WATCHING)
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+@router.get("/forwarders", dependencies=STAFF)
+def forwarders(site: ASite, hours: Hours = documents.HOURS) -> Forwarders:
+    """Return the pool of I/O forwarders with its present jobs, and its timeline."""
+    runs = site.arbiter.runs()
+    with site.database() as database:
+        _, _, found = documents.forwarders(database, site.config, runs, hours, time.time())
+    return Forwarders.model_validate(found)
 
 
 @router.get("/components", dependencies=STAFF)

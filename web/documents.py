@@ -10,10 +10,13 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.database import Database, record_listing
-from reprise.database.entities import Campaign, ListedJob, Record
+from reprise.database.entities import Campaign, ForwarderShare, ForwarderState, ListedJob, Record
+from reprise.database.forwarding import MOST_PERIODS
 from reprise.database.job_search import EVER, Wanted
 from reprise.database.totals import WantedRecords
 from reprise.matcher.benefit import record_benefit as benefit
+from reprise.matcher.forwarding import pool_list
+from reprise.matcher.forwarding.pool_timeline import timeline
 from reprise.matcher.support import job_lookup
 from reprise.matcher.support.job_story import Story
 from reprise.matcher.support.jobs import job_listing, run_time_rank
@@ -24,6 +27,8 @@ JSON_VERSION = 1
 PAGE = 50  # maximum number of jobs, records or campaigns on a page
 LAST = EVER  # latest time that can be searched for, in Unix seconds
 POINTS = 2000  # maximum number of jobs in a chart
+HOURS = 24  # default length of the forwarders' timeline
+MOST_HOURS = 744  # 31 days
 
 
 def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
@@ -139,3 +144,23 @@ def progress(described: Mapping[str, Any]) -> dict[str, Any]:
             for one in described["problems"]
         ],
     }
+
+
+def forwarders(
+    database: Database, config: Config, arbiter_runs: bool | None, hours: int, now: float
+) -> tuple[Sequence[ForwarderShare], Sequence[ForwarderState], dict[str, Any]]:
+    """Return the shares and the states of forwarders in the last `hours`, newest first, and a JSON document.
+
+    The document has the list that `reprise forwarders list --json` prints, and a timeline. `more` is true if the
+    timeline lacks its oldest periods, because there are too many.
+    """
+    cluster, since = config.site.cluster, now - hours * 3600
+    with database.one_state():
+        listed = pool_list.document(
+            config.forwarding, arbiter_runs, database.states_now(cluster), database.shares_now(cluster)
+        )
+        shares = database.shares_between(cluster, since, now, MOST_PERIODS)
+        states = database.states_between(cluster, since, now, MOST_PERIODS)
+    drawn = timeline(config.forwarding.forwarders, shares, states, since, now)
+    more = MOST_PERIODS in (len(shares), len(states))
+    return shares, states, {"version": JSON_VERSION, **listed, "timeline": {"hours": hours, **drawn, "more": more}}

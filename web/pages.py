@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -15,6 +16,8 @@ from reprise.database.entities import VERDICTS, RecordStatus
 from reprise.database.gain_subject import subject
 from reprise.database.joint_component import settings_of
 from reprise.database.totals import WantedRecords
+from reprise.matcher.forwarding.pool_list import ARBITER
+from reprise.matcher.forwarding.pool_timeline import longest
 from reprise.matcher.linkage.linkage_result import PRIOR
 from reprise.matcher.support import explanation
 from reprise.matcher.support.job_story import JOB_ID, Explained, Story
@@ -27,7 +30,7 @@ from reprise.tuner.report import campaign_overview as campaigns_overview
 from reprise.tuner.report import html_report as report_page
 from reprise.tuner.report import words
 from reprise.web import campaign_control, documents, forms
-from reprise.web.api import AnId, Name, Number, Text, act_on, begun_definition, wanted_jobs
+from reprise.web.api import AnId, Hours, Name, Number, Text, act_on, begun_definition, wanted_jobs
 from reprise.web.people import Person
 from reprise.web.rendering import page
 from reprise.web.request_guard import REPORT_POLICY
@@ -38,6 +41,10 @@ router = APIRouter(include_in_schema=False)
 SKETCHED = ("script", "own_script", "functions", "imports", "contents", "build_id")
 """Names of the features whose values contain a sketch or a hash."""
 SKETCH_SHOWN = 12  # number of characters of a sketch or a hash that are shown
+SPANS = {6: "6 hours", 24: "24 hours", 168: "7 days"}
+"""Lengths of the forwarders' timeline that the page offers, in hours."""
+BARS = 5000  # maximum number of jobs' periods in the chart of forwarders
+ROWS = 200  # maximum number of jobs' periods, and of failures, in a table of forwarders
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
 
@@ -374,6 +381,30 @@ def act(
     """Pause, resume or stop a campaign, and redirect to its page."""
     act_on(site, number, action, person.name)
     return _to(request, "campaign", number=number)
+
+
+@router.get("/forwarders")
+def forwarders(request: Request, site: ASite, person: Staff, hours: Hours = documents.HOURS) -> HTMLResponse:
+    """Show the pool of I/O forwarders, now and over time."""
+    runs = site.arbiter.runs()
+    with site.database() as database:
+        shares, states, found = documents.forwarders(database, site.config, runs, hours, time.time())
+    drawn, left_out = longest(found["timeline"], BARS)
+    failures = [state for state in states if not state.works]
+    return page(
+        request,
+        "forwarders",
+        person=person,
+        found=found,
+        arbiter=ARBITER[runs],
+        span=SPANS.get(hours, f"{hours} hours"),
+        spans=SPANS,
+        drawn=drawn,
+        left_out=left_out,
+        shares=shares[:ROWS],
+        failures=failures[:ROWS],
+        more=found["timeline"]["more"] or max(len(shares), len(failures)) > ROWS,
+    )
 
 
 def _to(request: Request, route: str, **words: Any) -> RedirectResponse:

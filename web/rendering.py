@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 from reprise.matcher.support.explanation import when
 from reprise.templates import render
 from reprise.web.people import Person
+from reprise.web.site import site_of
 from reprise.web.static_files import content_hash
 
 UNKNOWN = "\N{EN DASH}"
@@ -31,7 +32,9 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
         """
         return f"{link('static', path=name)}?v={content_hash(name)}"
 
-    text = render(f"web/{name}.html.j2", link=link, file=file, person=person, show=SHOW, here=name, **values)
+    forwarding = bool(site_of(request).config.forwarding.forwarders)  # the list of pages depends on it
+    frame = {"link": link, "file": file, "person": person, "show": SHOW, "here": name, "forwarding": forwarding}
+    text = render(f"web/{name}.html.j2", **frame, **values)
     return HTMLResponse(text, status)
 
 

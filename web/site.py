@@ -16,6 +16,7 @@ from reprise.database import Database
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.staff import StaffError
 from reprise.matcher.wire.tokens import TokenError
+from reprise.web.arbiter_check import ArbiterCheck
 from reprise.web.overview import Overview
 from reprise.web.people import People, Person
 
@@ -40,6 +41,7 @@ class Site:
         self.path = path
         self.people = People(config)
         self.overview = Overview(config)
+        self.arbiter = ArbiterCheck(config.forwarding.maps)
 
     @contextmanager
     def database(self) -> Iterator[Database]:

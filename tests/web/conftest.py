@@ -21,9 +21,10 @@ CHROMIUM = "/usr/bin/chromium"
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
-    """Return a site with jobs and records; tests must not change the site."""
+    """Return a site with jobs, records and forwarders; tests must not change the site."""
     site = WebSite(tmp_path_factory.mktemp("site"))
     site.populate()
+    site.forward()
     return site
 
 

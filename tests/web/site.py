@@ -21,7 +21,7 @@ import yaml
 
 from reprise.config import Config, load
 from reprise.database import Database
-from reprise.database.entities import Decision, Outcome
+from reprise.database.entities import Decision, ForwarderShare, ForwarderState, Outcome
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.decide import Question, decide
 from reprise.matcher.submission import Submission
@@ -36,6 +36,7 @@ from tests.waiting import wait_for
 GROUP = grp.getgrgid(os.getgid()).gr_name
 NOBODY = 65534
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">{{7*7}}"
+FORWARDERS = ("10.0.1.1:5640", "[2001:db8::7]:5640", "/run/<b>&\"'{{7*7}}\\é.sock")  # the last one is odd, but valid
 COMPONENT = """\
 # SPDX-License-Identifier: Apache-2.0
 name: sleep
@@ -157,6 +158,35 @@ class WebSite:
             "d-hostile", self.now - 60, "submit", cluster, 1666, HOSTILE, "on", "none", HOSTILE, "thesis/1", 0.8,
             masked(metadata).to_json(), 0.5, None, [field], [row],
         )  # fmt: skip
+
+    def forward(self) -> None:
+        """Configure a pool of forwarders, and add 30 hours of its history; the jobs are those of `populate`."""
+        with self.file.open("a") as file:
+            file.write(f'[forwarding]\nforwarders = {json.dumps(FORWARDERS)}\nmaps = "{self.directory}/maps"\n')
+        one, two, odd = FORWARDERS
+        history: list[tuple[float, dict[int, tuple[str, ...]], dict[str, str]]] = [
+            (30.0, {1000: (one,)}, {}),
+            (20.0, {1000: (one, two), 1001: ()}, {}),
+            (10.0, {1000: (one,), 1003: (odd,)}, {two: "Connection refused"}),
+            (5.0, {1003: (odd, two), 1004: (one,)}, {}),
+            (1.0, {1003: (two,), 1004: (one,), 1006: (one,), 1007: ()}, {odd: HOSTILE}),
+        ]
+        with Database.open(self.config.database.path) as database:
+            for hours_ago, shares, failed in history:
+                database.set_forwarding(
+                    "test",
+                    [self._share(job, served, hours_ago) for job, served in shares.items()],
+                    [
+                        ForwarderState("test", name, name not in failed, 0.0, failed.get(name, ""))
+                        for name in FORWARDERS
+                    ],
+                    self.now - hours_ago * 3600,
+                )
+
+    @staticmethod
+    def _share(job: int, served: tuple[str, ...], hours_ago: float) -> ForwarderShare:
+        shared, reason = job == 1006, HOSTILE if hours_ago == 1.0 else f"job {job} started"
+        return ForwarderShare("test", job, 1000 + job % 10 % 3, 0.0, served, shared, 4, 64, "mckp", reason)
 
     def campaign(self, pause: str = "0", **changes: Any) -> dict[str, Any]:
         """Return the definition of a campaign whose runs sleep for `pause` tenths of a second plus some hundredths."""

@@ -38,6 +38,7 @@ OPERATIONS = (
     "POST /api/campaigns",
     "GET /api/campaigns/{number}",
     "POST /api/campaigns/{number}",
+    "GET /api/forwarders",
     "GET /api/components",
     "GET /api/components/{component}/campaign",
 )

@@ -30,6 +30,7 @@ PAGES = {
     "record-hostile": "/records/3",
     "campaigns": "/campaigns",
     "campaign": "/campaigns/1",
+    "forwarders": "/forwarders",
     "campaign-new": "/campaigns/new?component=sleep&decision=d-0002",
     "report": "/campaigns/1/report",
     "sign-in": "/sign-in",
@@ -38,9 +39,10 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
-    """Return a site with jobs, records and a finished campaign, whose pages are served."""
+    """Return a site with jobs, records, forwarders and a finished campaign, whose pages are served."""
     site = WebSite(tmp_path_factory.mktemp("site"))
     site.populate()
+    site.forward()
     site.run_campaign()
     site.start()
     yield site
@@ -181,8 +183,9 @@ def test_a_job_is_found_by_its_number_and_explained_as_by_the_command(looked: Lo
     looked.page.wait_for_url("**/jobs/1003")
     told = served.reprise("jobs", "show", "1003").stdout
     shown = looked.page.locator("main").inner_text()
+    begin = ("It was given", "From record", "Score", "  given: ", "  held out: ", "The job (uid ")
     for line in told.splitlines():
-        if line.startswith(("It was given", "From record", "Score", "  given: ", "  held out: ", "The job (uid ")):
+        if line.startswith(begin):
             assert " ".join(line.split()) in " ".join(shown.split())
 
 

@@ -24,25 +24,32 @@ from starlette.testclient import TestClient
 
 from reprise.cli.main import reprise
 from reprise.database import Database
-from reprise.database.entities import Outcome, RecordProfile, Scope
+from reprise.database.entities import ForwarderState, Outcome, RecordProfile, Scope
+from reprise.database.forwarding import MOST_PERIODS
+from reprise.matcher.forwarding.map_directory import MapDirectory
 from reprise.matcher.support import slurm_job
 from reprise.matcher.wire import tokens
 from reprise.tuner.campaign import session
 from reprise.tuner.definition.campaign_definition import check
 from reprise.web import campaign_control, documents, static_files
+from reprise.web import pages as web_pages
 from reprise.web.app import create, root_path
 from reprise.web.request_guard import HEADERS
 from reprise.web.site import COOKIE
-from tests.unit.database_values import campaign, decision, trial
+from tests.places import ROOT
+from tests.unit.database_values import campaign, decision, forwarder_share, trial
 from tests.unit.matcher_daemon import record as a_record
 from tests.unit.profile_values import profile
 from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MANY_MERGED, WRONG_TAGS
 from tests.waiting import wait_for
-from tests.web.site import HOSTILE, NOBODY, WebSite
+from tests.web.site import FORWARDERS, HOSTILE, NOBODY, WebSite
 
 ALICE = 1000  # owner of some jobs; a user with this uid need not exist
-PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
-STAFF_ONLY = ("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new")
+PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new", "/forwarders")
+STAFF_ONLY = (
+    *("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new", "/forwarders"),
+    "/api/forwarders",
+)
 
 
 def as_user(site: WebSite, uid: int | None = None) -> dict[str, str]:
@@ -209,7 +216,7 @@ def test_a_records_profile_is_on_its_page(empty: WebSite) -> None:
 
 
 @pytest.mark.parametrize("path", STAFF_ONLY)
-def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite, path: str) -> None:
+def test_records_campaigns_and_forwarders_are_for_staff(pages: TestClient, filled: WebSite, path: str) -> None:
     answer = pages.get(path, headers=as_user(filled, NOBODY))
     assert answer.status_code == 403 and "only staff" in answer.text
 
@@ -340,7 +347,10 @@ def test_the_overview_shows_decisions_savings_and_what_to_tune(pages: TestClient
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/jobs", "/jobs/d-hostile", "/records", "/records/3", "/campaigns/new?decision=d-hostile&component=sleep"],
+    [
+        *("/", "/jobs", "/jobs/d-hostile", "/records", "/records/3", "/forwarders"),
+        "/campaigns/new?decision=d-hostile&component=sleep",
+    ],
 )
 def test_names_are_shown_and_never_obeyed(pages: TestClient, filled: WebSite, path: str) -> None:
     answer = pages.get(path, headers=as_user(filled))
@@ -381,6 +391,8 @@ def test_names_of_campaigns_are_shown_and_never_obeyed(empty: WebSite) -> None:
         ("/campaigns/new?component=%00", 409),
         ("/campaigns/new?component=../components/sleep", 409),
         ("/campaigns/new?component=sleep&decision=%00", 404),
+        *((f"/forwarders?hours={wrong}", 422) for wrong in ("0", "745", "-1", "1.5", "1e9", "x", "%00", "")),
+        ("/forwarders?hours=744", 200),
     ],
 )
 def test_invalid_parameters_are_answered_like_missing_objects(
@@ -518,6 +530,107 @@ def test_a_database_that_cannot_be_read_is_reported_on_the_page(empty: WebSite) 
             assert answer.status_code == 503 and "there is no database" in text(answer.text)
         (empty.directory / "away").rename(empty.config.database.path)
         assert client.get("/jobs", headers=token).status_code == 200, "the database is read again as soon as it exists"
+
+
+# -- forwarders
+
+
+def test_the_pool_is_shown_with_states_and_links_to_jobs(pages: TestClient, filled: WebSite) -> None:
+    one, two, odd = FORWARDERS
+    page = pages.get("/forwarders", headers=as_user(filled)).text
+    said = text(page)
+    assert "Policy mckp; the arbiter does not run: jobs keep the forwarders that they have." in said
+    assert re.search(rf"{re.escape(one)} works [-0-9]+ [:0-9]+ \w+ 1004 , 1006 ", said)
+    assert re.search(rf"{re.escape(odd)} failed {re.escape(HOSTILE)} .* none", said)
+    assert f"1003 {odd}, {two} " in said, "the order is the job's"
+    assert "Jobs with direct access: 1007" in said and f"{one} (shared)" in said
+    assert {"1000", "1001", "1003", "1004", "1006", "1007"} == set(re.findall(r'href="/jobs/(\d+)"', page))
+
+
+def test_the_timeline_has_the_length_that_is_asked_for(pages: TestClient, filled: WebSite) -> None:
+    for hours, jobs in ((1, {1003, 1004, 1006, 1007}), (6, {1000, 1003, 1004, 1006, 1007}), (168, None)):
+        page = pages.get("/forwarders", params={"hours": hours}, headers=as_user(filled)).text
+        found = set(map(int, re.findall(r'href="/jobs/(\d+)"', page)))
+        assert found == (jobs or {1000, 1001, 1003, 1004, 1006, 1007})
+        assert (f'<a href="?hours={hours}" aria-current="page">' in page) == (hours in web_pages.SPANS)
+        timeline = pages.get("/api/forwarders", params={"hours": hours}, headers=as_user(filled)).json()["timeline"]
+        assert timeline["hours"] == hours and timeline["until"] - timeline["since"] == pytest.approx(hours * 3600)
+
+
+def test_programs_get_the_list_of_the_command_and_the_timeline(pages: TestClient, filled: WebSite) -> None:
+    found = pages.get("/api/forwarders", headers=as_user(filled)).json()
+    timeline = found.pop("timeline")
+    listed = CliRunner().invoke(reprise, ["--config", str(filled.file), "forwarders", "list", "--json"])
+    assert found == json.loads(listed.stdout)
+    one, two, odd = timeline["forwarders"]
+    assert [row["address"] for row in timeline["forwarders"]] == list(FORWARDERS)
+    assert [period["job"] for period in one["jobs"]] == [1000, 1000, 1000, 1004, 1006]
+    assert [period["reason"] for period in two["failures"]] == ["Connection refused"]
+    assert (odd["failures"][0]["reason"], odd["failures"][0]["until"]) == (HOSTILE, None)
+    assert [period["job"] for period in timeline["direct"]] == [1001, 1007] and timeline["more"] is False
+    assert timeline["counts"][-1] == {"at": timeline["until"], "forwarders": 3, "direct": 1}
+
+
+def test_only_staff_of_a_site_with_forwarders_has_a_link_to_them(
+    pages: TestClient, filled: WebSite, empty: WebSite
+) -> None:
+    link = '<a href="/forwarders">Forwarders</a>'
+    assert link in pages.get("/jobs", headers=as_user(filled)).text
+    assert link not in pages.get("/jobs", headers=as_user(filled, ALICE)).text
+    with TestClient(create(empty.config)) as client:
+        assert link not in client.get("/jobs", headers=as_user(empty)).text
+
+
+def test_a_site_without_forwarders_reads_where_to_name_them(empty: WebSite) -> None:
+    with TestClient(create(empty.config), headers=as_user(empty)) as client:
+        said = text(client.get("/forwarders").text)
+        assert "There are no forwarders: name them in forwarding.forwarders of reprise.toml" in said
+        found = client.get("/api/forwarders").json()
+    assert (found["forwarders"], found["direct"], found["timeline"]["forwarders"]) == ([], [], [])
+
+
+def test_a_pool_without_history_names_the_remedy(empty: WebSite) -> None:
+    with empty.file.open("a") as file:
+        file.write(f'[forwarding]\nforwarders = ["{FORWARDERS[0]}"]\nmaps = "{empty.directory}/maps"\n')
+    arbiter = MapDirectory(empty.directory / "maps")
+    with TestClient(create(empty.config), headers=as_user(empty)) as client:
+        said = text(client.get("/forwarders").text)
+        assert "not checked yet" in said and "Start the arbiter: systemctl enable --now reprise-arbiter" in said
+        arbiter.hold()
+        said = text(client.get("/forwarders").text)
+        arbiter.release()
+    assert "Policy mckp; the arbiter runs." in said and "settings of the component forwarders" in said
+
+
+def test_the_docs_have_the_limits_of_the_timeline() -> None:
+    page = (ROOT / "docs/reference/pages.md").read_text()
+    assert f"`?hours={documents.HOURS}` (1 to {documents.MOST_HOURS})" in page
+    assert f"newest {MOST_PERIODS:,} periods" in page
+    *first, last = web_pages.SPANS.values()
+    assert f"{', '.join(first)} or {last}" in page
+
+
+def test_a_timeline_without_its_oldest_periods_says_so(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = [forwarder_share(job, cluster="test", uid=1000) for job in range(1, 4)]
+    with Database.open(empty.config.database.path) as database:
+        database.set_forwarding("test", shares, [], empty.now)
+    with TestClient(create(empty.config), headers=as_user(empty)) as client:
+        for limit, more in ((4, False), (3, True)):
+            monkeypatch.setattr(documents, "MOST_PERIODS", limit)
+            assert client.get("/api/forwarders").json()["timeline"]["more"] is more
+            assert ("It lacks the oldest periods" in client.get("/forwarders").text) is more
+
+
+def test_the_page_has_a_limited_number_of_periods(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_pages, "BARS", 5)
+    monkeypatch.setattr(web_pages, "ROWS", 3)
+    shares = [forwarder_share(job, cluster="test", uid=1000) for job in range(1, 9)]
+    with Database.open(empty.config.database.path) as database:
+        database.set_forwarding("test", shares, [ForwarderState("test", FORWARDERS[0], True, 0.0)], empty.now)
+    with TestClient(create(empty.config), headers=as_user(empty)) as client:
+        page = client.get("/forwarders").text
+    assert re.findall(r'href="/jobs/(\d+)"', page) == ["8", "7", "6"]
+    assert "The chart leaves out the 3 shortest bars." in page and "Older periods are not listed" in page
 
 
 # -- campaigns
