@@ -144,6 +144,7 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
         prior=PRIOR,
         decisions=[_decision(story, one) for one in story.decisions],
         outcomes=[f"The job (uid {one.uid}): {explanation.outcome_text(one)}" for one in story.outcomes],
+        forwarders=[explanation.share_text(share) for share in story.forwarders],
         beside=list(besides.texts(beside)) if beside else [],
         hidden=bool(story.hidden) or any(one.hidden for one in story.decisions),
         more=story.more,

@@ -183,7 +183,7 @@ def test_a_job_is_found_by_its_number_and_explained_as_by_the_command(looked: Lo
     looked.page.wait_for_url("**/jobs/1003")
     told = served.reprise("jobs", "show", "1003").stdout
     shown = looked.page.locator("main").inner_text()
-    begin = ("It was given", "From record", "Score", "  given: ", "  held out: ", "The job (uid ")
+    begin = ("It was given", "From record", "Score", "  given: ", "  held out: ", "The job (uid ", "I/O forwarders")
     for line in told.splitlines():
         if line.startswith(begin):
             assert " ".join(line.split()) in " ".join(shown.split())

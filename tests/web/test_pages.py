@@ -348,7 +348,7 @@ def test_the_overview_shows_decisions_savings_and_what_to_tune(pages: TestClient
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/jobs", "/jobs/d-hostile", "/records", "/records/3", "/forwarders"),
+        *("/", "/jobs", "/jobs/d-hostile", "/jobs/1003", "/records", "/records/3", "/forwarders"),
         "/campaigns/new?decision=d-hostile&component=sleep",
     ],
 )
@@ -631,6 +631,12 @@ def test_the_page_has_a_limited_number_of_periods(empty: WebSite, monkeypatch: p
         page = client.get("/forwarders").text
     assert re.findall(r'href="/jobs/(\d+)"', page) == ["8", "7", "6"]
     assert "The chart leaves out the 3 shortest bars." in page and "Older periods are not listed" in page
+
+
+@pytest.mark.parametrize("uid", [None, ALICE])
+def test_a_jobs_page_has_its_forwarders(pages: TestClient, filled: WebSite, uid: int | None) -> None:
+    said = text(pages.get("/jobs/1003", headers=as_user(filled, uid)).text)
+    assert re.search(rf"I/O forwarders from [^/]* to [^/]*: {re.escape(FORWARDERS[2])}: job 1003 started", said)
 
 
 # -- campaigns
