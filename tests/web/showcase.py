@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site after a month of operation: six users' jobs, a finished campaign, and a quarantined record.
+"""A site after a month of operation: users' jobs, a finished campaign, a quarantined record, and a pool of forwarders.
 
 The pictures in the docs show this site. Names, programs and run times are invented. The campaign, the decisions about
 jobs and the matcher are real.
@@ -7,6 +7,7 @@ jobs and the matcher are real.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections import Counter
@@ -23,12 +24,14 @@ from reprise.matcher.benefit.harm_test import SLOWER
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.decide import Knowledge, Question, decide
 from reprise.matcher.errors import MatcherError
+from reprise.matcher.forwarding.map_directory import MapDirectory
 from reprise.matcher.submission import Submission, parse
 from reprise.matcher.wire.client import PING, ask
 from tests.places import ROOT
 from tests.unit.forked import Forked
 from tests.unit.matcher_daemon import RULES, record
 from tests.waiting import wait_for
+from tests.web.pool_history import POOL, add_history
 from tests.web.site import DAY, WebSite
 
 CLUSTER = "fjord"
@@ -137,7 +140,10 @@ class Showcase(WebSite):
         self.file.write_text(text.replace("holdout = 0.5", f"holdout = {1 / HELD_OUT}"))
         (directory / "components/sleep.yaml").unlink()
         (directory / "components/sro.yaml").write_text(COMPONENT)
+        with self.file.open("a") as file:
+            file.write(f'[forwarding]\nforwarders = {json.dumps(POOL)}\nmaps = "{directory}/maps"\n')
         self.matcher: Forked | None = None
+        self.maps = MapDirectory(directory / "maps")
         self.record_of: dict[str, int] = {}
         self.places: Counter[int] = Counter()
         self.now -= 600
@@ -302,6 +308,14 @@ class Showcase(WebSite):
                 "AND d.user = 'lena' AND o.exit_status = 0 ORDER BY d.at DESC LIMIT 1"
             )
         return str(rows[0]["id"])
+
+    # -- the forwarders
+
+    def forward(self) -> None:
+        """Add a day of the pool's history, and hold the directory of the maps as an arbiter does."""
+        with Database.open(self.config.database.path) as database:
+            add_history(database, CLUSTER, self.now)
+        self.maps.hold()
 
     # -- the matcher
 

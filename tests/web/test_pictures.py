@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 WIDE = 1200  # CSS pixels
-NAMES = ("overview", "jobs", "job", "record", "campaign")
+NAMES = ("overview", "jobs", "job", "record", "campaign", "forwarders")
 OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words of the test environment, which no picture may show
 
 
@@ -42,12 +42,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
     one = Showcase(tmp_path_factory.mktemp("showcase"))
     one.tune()
     one.run_jobs()
+    one.forward()
     one.start_matcher()
     try:
         with pytest.MonkeyPatch.context() as patch, pages(one, patch):
             yield one
     finally:
         one.stop_matcher()
+        one.maps.release()
 
 
 @contextmanager
@@ -90,6 +92,7 @@ def test_a_picture_of_the_docs_shows_a_realistic_site(name: str, looked: Looked,
         "job": f"/jobs/{site.job_to_show()}",
         "record": "/records/1",
         "campaign": "/campaigns/1",
+        "forwarders": "/forwarders",
     }[name]
     looked.goto(site.url + path)
     shown = looked.page.locator("body").inner_text()
