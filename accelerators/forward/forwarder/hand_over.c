@@ -29,6 +29,7 @@
 #define ARGUMENT_BYTES 4200
 #define CHILDREN 256 // instances whose start is awaited
 #define YOUNG_S 15   // longer than an instance takes to start
+#define DENIED 1024  // jobs that are remembered because there was no room for their burst buffers
 
 struct arrival {
     struct forwarder *forwarder;
@@ -223,6 +224,11 @@ __attribute__((format(printf, 2, 3))) static void add(struct arguments *argument
     va_end(list);
 }
 
+static int64_t least_of(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
 static void add_all(struct arguments *arguments, const struct settings *settings, const struct burst *burst,
                     bool with_flash)
 {
@@ -233,11 +239,14 @@ static void add_all(struct arguments *arguments, const struct settings *settings
     add(arguments, "--job=%.*s", (int)(dot - burst->name), burst->name);
     add(arguments, "--scheduler=%s", settings->scheduler);
     add(arguments, "--linger=%" PRId64, settings->linger);
+    add(arguments, "--ram-bytes=%" PRId64, least_of(settings->ram_bytes, settings->burst_ram_bytes));
     if (settings->exports) {
         add(arguments, "--exports=%s", settings->exports);
     }
     if (with_flash) {
+        const int64_t bytes = least_of(settings->flash_bytes, settings->burst_flash_bytes);
         add(arguments, "--flash=%s/%s", settings->burst_flash, burst->name);
+        add(arguments, "--flash-bytes=%" PRId64, bytes < FLASH_BYTES_MIN ? (int64_t)FLASH_BYTES_MIN : bytes);
     }
     for (unsigned i = 0; i < burst->option_count; i++) {
         add(arguments, "--%s", burst->options[i]);
@@ -334,6 +343,28 @@ static bool is_allowed(const struct settings *settings, const struct burst *burs
     return true;
 }
 
+// Jobs without burst buffer, because there was no room when they asked first. If one of their later processes had one,
+// the others would not see its data.
+static char denied[DENIED][BURST_NAME_BYTES];
+static unsigned next_denied;
+
+static bool was_denied(const char *name)
+{
+    for (size_t i = 0; i < DENIED; i++) {
+        if (!strcmp(denied[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void deny(const char name[BURST_NAME_BYTES])
+{
+    if (!was_denied(name)) {
+        memcpy(denied[next_denied++ % DENIED], name, BURST_NAME_BYTES);
+    }
+}
+
 static void look_again(struct arrival *arrival)
 {
     const struct timeval wait = {.tv_usec = ARRIVAL_WAIT_US};
@@ -355,7 +386,8 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     const bool may_wait = absent || errno == EAGAIN;
     const bool has_left = has_data(settings, burst->name), is_known = has_place(settings, burst->name);
-    const bool has_room = is_known || entries(settings->bursts) < (unsigned)settings->burst_jobs;
+    const bool has_room =
+        is_known || (!was_denied(burst->name) && burst_count(settings) < (unsigned)settings->burst_jobs);
     const bool is_needed = is_known || has_left || !burst->drains; // without an instance, there is nothing to drain
     bool can_start = is_allowed(settings, burst) && has_room && is_needed;
     if (absent && can_start && !arrival->child) {
@@ -370,6 +402,9 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     }
     if (!can_start && !has_left) {
         arrival->forwarder->metrics.bursts_denied += is_needed;
+        if (is_needed && !has_room) {
+            deny(burst->name);
+        }
         serve_here(arrival);
     }
     end(arrival);

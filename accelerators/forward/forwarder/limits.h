@@ -33,6 +33,7 @@
 #define FILES_MAX 65536       // files with delayed writes, or open for them; further files are written through
 #define SEGMENT_BYTES_MIN (1U << 20)
 #define SEGMENT_BYTES_MAX (1U << 30)
+#define FLASH_BYTES_MIN (2 * SEGMENT_BYTES_MIN)
 #define SEGMENTS 64         // parts of the journal; space is freed when a part has no unfinished record
 #define RECORD_ALIGN 4096U  // records start at multiples of this, so that a torn record does not hide later ones
 #define PAUSED_RECORDS 1000 // records after an error of flash for which it is not tried again

@@ -39,7 +39,7 @@ static const struct option {
     {"close", "return|wait", false, 0, 0, 1, offsetof(struct settings, close_waits), "whether close waits like fsync"},
     {"ram-bytes", NULL, false, 256 << 20, 0, NUMBER_MAX, offsetof(struct settings, ram_bytes), "size of the RAM cache"},
     {"flash", NULL, true, 0, 0, 0, offsetof(struct settings, flash), "directory of the flash cache"},
-    {"flash-bytes", NULL, false, 1LL << 30, 2 * SEGMENT_BYTES_MIN, NUMBER_MAX, offsetof(struct settings, flash_bytes),
+    {"flash-bytes", NULL, false, 1LL << 30, FLASH_BYTES_MIN, NUMBER_MAX, offsetof(struct settings, flash_bytes),
      "size of the flash cache"},
     {"flash-sync", "no|yes", false, 0, 0, 1, offsetof(struct settings, flash_sync),
      "whether writes to flash wait for the device"},

@@ -132,6 +132,35 @@ def test_there_are_no_more_burst_buffers_than_the_site_allows(bursts: Bursts, pl
     assert [metrics[f"reprise_forwarder_{name}"] for name in names] == [1, 1, 1]
 
 
+def end_of_job(bursts: Bursts, job: int) -> None:
+    """Wait until the burst buffer of a job has ended, and make its directory look old."""
+    wait_for("its end", lambda: not bursts.pids(), 20)
+    os.utime(bursts.bursts / f"{job}.{os.getuid()}", (1, 1))
+
+
+def test_a_burst_buffer_that_has_ended_takes_no_room(bursts: Bursts) -> None:
+    bursts.start("--burst-jobs=1", "--linger=1")
+    bursts.client(7, "write-back=ram").close()
+    end_of_job(bursts, 7)
+    assert bursts.client(8).version == BURST
+
+
+def test_a_job_that_got_no_burst_buffer_gets_none_later(bursts: Bursts) -> None:
+    bursts.start("--burst-jobs=1", "--linger=1")
+    one = bursts.client(7, "write-back=ram")
+    assert bursts.client(8).version == UNKNOWN
+    one.close()
+    end_of_job(bursts, 7)
+    assert [bursts.client(job).version for job in (8, 9)] == [UNKNOWN, BURST], "its processes must see the same data"
+
+
+def test_a_job_that_chooses_no_size_gets_at_most_what_the_site_allows(bursts: Bursts, place: Place) -> None:
+    bursts.start("--burst-ram-bytes=2000000", "--burst-flash-bytes=3000000")
+    one = bursts.client(7, "write-back=ram", LATER, "ram-threshold=100", "flash-threshold=100")
+    one.write(one.create("f"), 0, contents(6_000_000))
+    assert (place.export / "f").stat().st_size > 0
+
+
 def test_a_first_message_in_pieces_and_none_at_all(bursts: Bursts, place: Place) -> None:
     bursts.start()
     body = struct.pack("<I", 65536) + text(f"{BURST} 7 {os.getuid()}")
