@@ -43,6 +43,10 @@ void burst_resume(struct forwarder *forwarder);
 
 // -- in an instance (instance.c) --
 
+// Make sure that no other instance serves the job, before this one looks at its flash directory. Return 0; -1 with the
+// cause in `*why`. Ends the program if there is another one.
+int burst_lock(const char *directory, const char **why);
+
 // Return a socket on which connections are received; -1 with the cause in `*why`. The program ends once nobody has
 // needed it for a while.
 int burst_listen(struct forwarder *forwarder, const char **why);

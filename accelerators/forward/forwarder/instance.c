@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -70,15 +71,22 @@ void burst_remove(void)
     }
 }
 
-// Make sure that no other instance serves the job. Return 0; -1 with errno.
-static int lock(const char *directory)
+int burst_lock(const char *directory, const char **why)
 {
+    struct stat status;
     const int opened = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const int fd = opened < 0 ? -1 : openat(opened, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (opened >= 0) {
         close(opened);
     }
-    return fd < 0 ? -1 : flock(fd, LOCK_EX | LOCK_NB); // the descriptor stays open as long as the process lives
+    const int failed = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; // the descriptor stays open
+    // Two connections may make the forwarder start an instance each: one is enough. An instance that has just ended may
+    // have removed the file that was locked.
+    if ((fd >= 0 && failed == EWOULDBLOCK) || (!failed && !fstat(fd, &status) && !status.st_nlink)) {
+        exit(EXIT_SUCCESS);
+    }
+    *why = strerror(failed);
+    return failed ? -1 : 0;
 }
 
 int burst_listen(struct forwarder *forwarder, const char **why)
@@ -87,13 +95,6 @@ int burst_listen(struct forwarder *forwarder, const char **why)
     const int bytes = snprintf(instance.address.sun_path, sizeof instance.address.sun_path, "%s/socket", directory);
     *why = "its path is too long";
     if (bytes < 0 || (size_t)bytes >= sizeof instance.address.sun_path) {
-        return -1;
-    }
-    if (lock(directory)) {
-        if (errno == EWOULDBLOCK) { // two connections made the forwarder start an instance each: one is enough
-            exit(EXIT_SUCCESS);
-        }
-        *why = strerror(errno);
         return -1;
     }
     instance.address.sun_family = AF_UNIX;

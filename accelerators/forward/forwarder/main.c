@@ -131,6 +131,10 @@ static int start(struct program *program)
         log_line("cannot start: %s", why);
         return -1;
     }
+    if (settings->hand_over && burst_lock(settings->hand_over, &why)) {
+        log_line("hand-over=\"%s\" cannot be locked: %s", settings->hand_over, why);
+        return -1;
+    }
     if (cache_start(forwarder, error, sizeof error)) {
         log_line("%s", error);
         return -1;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -25,5 +26,6 @@ def kill_bursts(bursts: Path, number: signal.Signals = signal.SIGKILL) -> list[i
     """Send a signal to all burst buffers, and return their process ids."""
     pids = burst_pids(bursts)
     for pid in pids:
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # an instance ends if there is another one
+            os.kill(pid, number)
     return pids

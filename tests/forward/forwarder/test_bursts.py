@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import struct
 from collections.abc import Iterator
@@ -159,6 +160,18 @@ def test_a_job_that_chooses_no_size_gets_at_most_what_the_site_allows(bursts: Bu
     one = bursts.client(7, "write-back=ram", LATER, "ram-threshold=100", "flash-threshold=100")
     one.write(one.create("f"), 0, contents(6_000_000))
     assert (place.export / "f").stat().st_size > 0
+
+
+def test_a_connection_waits_for_an_instance_that_another_one_has_started(bursts: Bursts) -> None:
+    bursts.start()
+    directories = [parent / f"7.{os.getuid()}" for parent in (bursts.bursts, bursts.caches)]
+    for directory in directories:
+        directory.mkdir()
+    locks = [(directory / "lock").open("w") for directory in directories]
+    for lock in locks:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as an instance does that does not listen yet
+    with pytest.raises(ConnectionError):  # the client tries again
+        bursts.client(7, "write-back=ram")
 
 
 def test_a_first_message_in_pieces_and_none_at_all(bursts: Bursts, place: Place) -> None:
