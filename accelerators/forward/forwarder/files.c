@@ -222,8 +222,9 @@ void file_settle(struct file *file)
     while (was_dirty && file->first && is_settled(file, file->first)) {
         struct piece *piece = file->first;
         file->first = piece->next;
+        file->finished--;
         if (piece->segment) {
-            journal_done(&cache->journal, piece->segment, piece->sequence);
+            journal_done(&cache->journal, piece->segment, piece->sequence, piece->position);
         }
         piece_release(piece);
     }

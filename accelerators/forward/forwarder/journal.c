@@ -181,7 +181,17 @@ struct segment *journal_reserve(struct journal *journal, const struct record *re
     return segment;
 }
 
-void journal_done(struct journal *journal, struct segment *segment, uint64_t sequence)
+// Alter a byte of a record, so that its checksum is wrong. This needs no space on flash, unlike a mark.
+static int spoil(const struct segment *segment, uint64_t position)
+{
+    uint8_t byte;
+    const int failed = journal_read(segment, position, &byte, 1);
+    byte = (uint8_t)~byte;
+    struct iovec part = {&byte, 1};
+    return failed ? failed : write_all(segment->fd, &part, 1, position);
+}
+
+void journal_done(struct journal *journal, struct segment *segment, uint64_t sequence, uint64_t position)
 {
     uint8_t entry[DONE_BYTES];
     // The current segment is kept until it is half full, since making one for each small burst would cost more.
@@ -193,7 +203,7 @@ void journal_done(struct journal *journal, struct segment *segment, uint64_t seq
         return;
     }
     done_encode(entry, sequence, segment->nonce);
-    if (write(segment->done_fd, entry, sizeof entry) != (ssize_t)sizeof entry) {
+    if (write(segment->done_fd, entry, sizeof entry) != (ssize_t)sizeof entry && spoil(segment, position)) {
         log_line("the flash cache cannot be written to: %s; a restart will write some data again", strerror(errno));
     }
 }

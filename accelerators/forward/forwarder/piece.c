@@ -87,6 +87,7 @@ void piece_dropped(struct piece *piece, uint64_t bytes)
     piece->remaining -= (uint32_t)bytes;
     piece->file->cache->delayed_bytes -= bytes;
     if (!piece->remaining) {
+        piece->file->finished++;
         piece_forget_ram(piece);
     }
 }
@@ -153,7 +154,7 @@ static void done(struct work *work)
     cache->journaling--;
     if (recording->failed) {
         log_line("the flash cache cannot be written to: %s", strerror(recording->failed));
-        journal_done(&cache->journal, piece->segment, piece->sequence);
+        journal_done(&cache->journal, piece->segment, piece->sequence, piece->position);
         journal_pause(&cache->journal);
         piece->segment = NULL;
         if (request) {

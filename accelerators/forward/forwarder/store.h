@@ -57,10 +57,11 @@ struct file {
     struct overlay overlay;
     struct piece *first;
     struct piece *last;
-    uint64_t urgent;  // pieces up to this sequence number are written at once
-    uint64_t synced;  // pieces up to this one are safe on the device; only used if flash_sync is set
-    unsigned syncing; // fsyncs in progress
-    bool is_unsynced; // it was written to since the last fsync; only kept for closes that wait
+    unsigned finished; // pieces in this list that the overlay has no bytes of
+    uint64_t urgent;   // pieces up to this sequence number are written at once
+    uint64_t synced;   // pieces up to this one are safe on the device; only used if flash_sync is set
+    unsigned syncing;  // fsyncs in progress
+    bool is_unsynced;  // it was written to since the last fsync; only kept for closes that wait
     enum { FILE_CLOSED, FILE_OPENING, FILE_OPEN, FILE_REFUSED, FILE_STRANDED } state;
     uint32_t fid; // of the writer
     struct writer *writer;

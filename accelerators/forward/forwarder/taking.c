@@ -111,6 +111,22 @@ static bool can_delay(const struct request *request, const struct file *file, en
            cache->ram_bytes + bytes <= (uint64_t)settings->ram_bytes;
 }
 
+// Return whether a record on flash has some of these bytes although newer ones are in the file system. It would be
+// executed after a kill, because records are marked as done only in order.
+static bool has_old_record(const struct file *file, uint64_t from, uint64_t to)
+{
+    unsigned left = file->finished;
+    for (const struct piece *piece = file->first; piece && left; piece = piece->next) {
+        if (!piece->remaining) {
+            left--;
+            if (piece->segment && piece->offset < to && from < piece->offset + piece->length) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool take_write(struct request *request, struct file *file)
 {
     struct cache *cache = file->cache;
@@ -128,7 +144,8 @@ static bool take_write(struct request *request, struct file *file)
         // diod gets the write, after older ones of the same bytes. Appending needs the whole file.
         const bool appends = request->fid->flags & OPEN_APPEND;
         const uint64_t to = request->offset + request->bytes;
-        const bool overlaps = to > request->offset && overlay_find(&file->overlay, request->offset, to, NULL, 0) > 0;
+        const bool overlaps = to > request->offset && (overlay_find(&file->overlay, request->offset, to, NULL, 0) > 0 ||
+                                                       has_old_record(file, request->offset, to));
         count_through(request);
         return file->first && (overlaps || appends) && wait_for(request, file);
     }

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import struct
 import subprocess
+import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import pytest
 from tests.forward.forwarder.conftest import Place
 from tests.forward.forwarder.nine import TFSYNC, TWRITE, Nine
 from tests.forward.forwarder.test_delayed import LATE, opened
+from tests.waiting import wait_for
 
 BYTES = 300_000
 """Size of the file that is written to."""
@@ -215,3 +219,84 @@ def test_the_journal_is_readable_only_by_its_user(place: Place) -> None:
         stream.connect(str(place.directory / "control"))
         stream.sendall(b"explode\n")
         assert stream.makefile().readline() == '{"error": "unknown command: use status, drain or write-back"}\n'
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")
+def test_a_write_is_not_executed_again_because_flash_was_full(place: Place) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place.flash)], check=True)
+    options = ["--write-back=flash", f"--flash={place.flash}", "--flash-bytes=4000000", LATE]
+    try:
+        place.start(*options)
+        client = place.client()
+        fid = client.create("f")
+        client.write(fid, 0, b"old" * 10_000)
+        with (place.flash / "other").open("wb", 0) as other, suppress(OSError):
+            while True:
+                other.write(bytes(4096))
+        client.fsync(fid)
+        assert (place.export / "f").read_bytes() == b"old" * 10_000
+        (place.export / "f").write_bytes(b"new" * 10_000)
+        place.kill()
+        (place.flash / "other").unlink()
+        place.start(*options)
+        place.control("drain")
+        assert (place.export / "f").read_bytes() == b"new" * 10_000
+    finally:
+        place.end()
+        subprocess.run(["umount", "--lazy", str(place.flash)], check=True)
+
+
+class Holding:
+    """A server between the forwarder and diod, which keeps one Twrite back until it ends."""
+
+    def __init__(self, place: Place, offset: int) -> None:
+        self.place, self.offset = place, offset
+        self.address = place.directory / "holding"
+        self.held = threading.Event()
+        self.listening = socket.socket(socket.AF_UNIX)
+        self.listening.bind(str(self.address))
+        self.listening.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        """Pass each connection on to diod."""
+        with suppress(OSError):
+            while True:
+                client, diod = self.listening.accept()[0], socket.socket(socket.AF_UNIX)
+                diod.connect(str(self.place.directory / "diod"))
+                for one, other in ((client, diod), (diod, client)):
+                    threading.Thread(target=self.relay, args=(one, other), daemon=True).start()
+
+    def relay(self, one: socket.socket, other: socket.socket) -> None:
+        """Pass messages on, except the one that is kept back."""
+        with suppress(OSError), one.makefile("rb") as stream:
+            while len(start := stream.read(4)) == 4:
+                message = start + stream.read(struct.unpack("<I", start)[0] - 4)
+                if message[4] == TWRITE and struct.unpack_from("<Q", message, 11)[0] == self.offset:
+                    self.held.set()
+                else:
+                    other.sendall(message)
+
+
+def test_an_older_write_on_flash_does_not_replace_a_newer_one_that_went_through(place: Place) -> None:
+    holding = Holding(place, 0)
+    options = ["--write-back=flash", f"--flash={place.flash}", LATE]
+    place.start(*options, f"--diod={holding.address}")
+    one, two = place.client(), place.client()
+    fid = one.create("f")
+    for offset, data in ((0, b"first"), (1 << 20, b"older"), (1 << 20, b"older still")):
+        one.write(fid, offset, data * 100)
+    one.send(TFSYNC, struct.pack("<II", fid, 0))
+    assert holding.held.wait(20)
+    wait_for("the second write", lambda: (place.export / "f").read_bytes()[1 << 20 :] == b"older still" * 100)
+    through = two.open("f", os.O_RDWR | os.O_SYNC)
+    tag = two.send_write(through, 1 << 20, b"newer" * 220)
+    two.socket.settimeout(1)
+    acknowledged = False
+    with suppress(TimeoutError):
+        two.wait(tag).checked()
+        acknowledged = True
+    place.kill()
+    place.start(*options)
+    place.control("drain")
+    assert not acknowledged or (place.export / "f").read_bytes()[1 << 20 :] == b"newer" * 220
