@@ -77,6 +77,7 @@ EXPORTED int fclose(FILE *stream)
     return NEXT(fclose)(stream);
 }
 
+#ifndef FORWARD_BURST // for jobs with a burst buffer, forward/client/wrap_burst.c wraps these functions
 EXPORTED FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
     descriptors_forget(stream->_fileno, stream->_fileno);
@@ -88,3 +89,4 @@ EXPORTED FILE *freopen64(const char *path, const char *mode, FILE *stream)
     descriptors_forget(stream->_fileno, stream->_fileno);
     return NEXT(freopen64)(path, mode, stream);
 }
+#endif

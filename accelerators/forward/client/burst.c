@@ -10,7 +10,12 @@
 #include "remote.h"
 #include "route.h"
 #include "signals.h"
+#include "sync.h"
 #include "transfer.h"
+
+// 1 if this process may have written to a file with this hash, or may have mapped it into memory. Not in the state,
+// because a forked child has its parent's streams and mappings.
+static _Atomic uint8_t written[HASHES], mapped[HASHES];
 
 static _Atomic uint8_t *place(_Atomic uint8_t *hashes, const struct stat *status)
 {
@@ -23,19 +28,21 @@ static bool may_wait(struct state *state)
     return !given_up || clock_now_ns() - given_up > BURST_GIVEN_UP_NS;
 }
 
-// Return a link to the burst buffer of a file, held by this thread. NULL if the map names no forwarder, if a signal
-// handler would have to connect, or if it could not be reached until the deadline. A burst buffer that was killed may
-// have data that are older than the call, so calls wait for its successor.
-static struct link *take(struct state *state, ino_t ino, bool in_handler, int64_t deadline_ns)
+// Return a link to the burst buffer of a file with this hash, held by this thread. NULL if the map names no forwarder,
+// if a signal handler would have to connect, or if it could not be reached until the deadline. A burst buffer that was
+// killed may have data that are older than the call, so calls wait for its successor.
+static struct link *take(struct state *state, uint32_t hash, bool in_handler, int64_t deadline_ns)
 {
     char address[ADDRESS_BYTES];
     enum link_result result = LINK_OK;
-    while (route_of_file(state, ino, address)) {
+    uint32_t count = 0;
+    while ((count = route_of(state, hash, address))) {
         struct link *link =
             route_take_to(state, address, in_handler, clock_now_ns() + state_settings()->read_ns, &result);
         if (link && (link->delays || !atomic_load(&state->delayed))) {
             atomic_store(&state->delayed, link->delays);
             atomic_store(&state->given_up_ns, 0);
+            link->number = hash % count;
             return link;
         }
         if (link) { // without its burst buffer, the job would not see what it wrote
@@ -46,11 +53,12 @@ static struct link *take(struct state *state, ino_t ino, bool in_handler, int64_
         if (in_handler && state_settings()->munge) {
             return NULL;
         }
-        if (result != LINK_REFUSED && (!may_wait(state) || clock_now_ns() > deadline_ns)) {
+        if (!may_wait(state) || clock_now_ns() > deadline_ns) {
             atomic_store(&state->given_up_ns, clock_now_ns());
             return NULL;
         }
-        raw_pause(result == LINK_REFUSED ? 50000 : BURST_RETRY_NS); // refused: other threads have all links
+        raw_pause(result == LINK_REFUSED ? 50000
+                                         : BURST_RETRY_NS); // refused: other threads have all links or descriptors
     }
     return NULL;
 }
@@ -72,19 +80,32 @@ static bool is_right(struct state *state, struct link *link, const struct reques
     return link->checked;
 }
 
-// Make the kernel see the size of a file that a delayed write made longer: write the call's last byte directly.
-static void extend(const struct request *request, const struct target *target, int64_t start, size_t bytes)
+// Make the kernel see the size of a file that a delayed write made longer: write the call's last byte directly. Returns
+// false if that fails, for example because the disk is full.
+static bool extend(const struct request *request, const struct target *target, int64_t start, size_t bytes)
 {
     size_t before = bytes - 1;
     int vector = 0;
     if (start + (int64_t)bytes <= target->status.st_size) {
-        return;
+        return true;
     }
     while (before >= request->vectors[vector].iov_len) {
         before -= request->vectors[vector++].iov_len;
     }
-    raw_call(SYS_pwrite64, request->fd, (long)link_at(request->vectors[vector].iov_base, before), 1,
-             start + (int64_t)bytes - 1, 0, 0);
+    return raw_call(SYS_pwrite64, request->fd, (long)link_at(request->vectors[vector].iov_base, before), 1,
+                    start + (int64_t)bytes - 1, 0, 0) == 1;
+}
+
+// Note a write that was delayed. Returns what the call moved.
+static int64_t note_write(struct state *state, const struct request *request, const struct target *target,
+                          int64_t start, int64_t moved, size_t bytes)
+{
+    atomic_store_explicit(place(written, &target->status), 1, memory_order_relaxed);
+    const bool extended = extend(request, target, start, (size_t)moved);
+    if (!extended || burst_is_direct(state, target)) { // another thread may have mapped the file meanwhile
+        burst_settle(request->fd);
+    }
+    return extended ? moved : finish(request, start, 0, bytes); // the program gets the kernel's error
 }
 
 // Move a part of the call through one link. Returns how many bytes from the beginning were moved; `*opened` is
@@ -123,7 +144,7 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     bool delays = false, opened = false;
     size_t done = 0;
     while (done < bytes && result != LINK_REFUSED) {
-        struct link *link = take(state, target->status.st_ino, in_handler, deadline);
+        struct link *link = take(state, state_hash(target->status.st_ino), in_handler, deadline);
         if (!link) {
             break;
         }
@@ -132,6 +153,9 @@ int64_t burst_move(struct state *state, const struct request *request, const str
             break;
         }
         delays = link->delays;
+        if (delays && request->writing) {
+            atomic_store_explicit(&state->owing[link->number % OWING_MAX], 1, memory_order_relaxed);
+        }
         done = move_some(state, link, request, target, start, bytes, done, &opened, &result);
         if (result == LINK_ENDED && link->faulted) { // the program gets the kernel's error
             remote_end(state, link, LINK_OK);
@@ -152,11 +176,7 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     state_count(request->writing ? &state->counters.write_calls : &state->counters.read_calls, 1);
     state_count(request->writing ? &state->counters.write_bytes : &state->counters.read_bytes, done);
     const int64_t moved = done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
-    if (request->writing && delays && moved > 0) {
-        atomic_store_explicit(place(state->written, &target->status), 1, memory_order_relaxed);
-        extend(request, target, start, (size_t)moved);
-    }
-    return moved;
+    return request->writing && delays && moved > 0 ? note_write(state, request, target, start, moved, bytes) : moved;
 }
 
 void burst_settle(int fd)
@@ -170,7 +190,7 @@ void burst_settle(int fd)
     const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
     enum link_result result = LINK_ENDED;
     while (result == LINK_ENDED || result == LINK_LOST) {
-        struct link *link = take(state, target.status.st_ino, (before & ~state_usual_signals) != 0,
+        struct link *link = take(state, state_hash(target.status.st_ino), (before & ~state_usual_signals) != 0,
                                  clock_now_ns() + state_settings()->write_ns);
         if (!link) {
             break;
@@ -191,8 +211,7 @@ void burst_before_direct(const struct request *request)
 {
     struct state *state = state_get();
     struct target target;
-    if (!state || !burst_is_on() || !target_is_file(state, request->fd, &target) ||
-        target_is_shunned(state, &target.status)) {
+    if (!state || !burst_is_on() || !target_is_file(state, request->fd, &target)) {
         return;
     }
     const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);
@@ -201,18 +220,18 @@ void burst_before_direct(const struct request *request)
     }
 }
 
-bool burst_has_mapped(struct state *state, const struct target *target)
+bool burst_is_direct(struct state *state, const struct target *target)
 {
-    return burst_is_on() && atomic_load_explicit(place(state->mapped, &target->status), memory_order_relaxed);
+    return burst_is_on() && (atomic_load(place(mapped, &target->status)) || atomic_load(&state->ending));
 }
 
 void burst_settle_and_leave(int fd)
 {
     struct state *state = state_get();
     struct target target;
-    burst_settle(fd);
     if (state && burst_is_on() && target_is_file(state, fd, &target)) {
-        atomic_store(place(state->mapped, &target.status), 1);
+        atomic_store(place(mapped, &target.status), 1); // first, so that other threads delay nothing any more
+        burst_settle(fd);
     }
 }
 
@@ -228,28 +247,96 @@ void burst_settle_path(int directory, const char *path)
     }
 }
 
+void burst_before_rename(int directory, const char *path)
+{
+    struct state *state = state_get();
+    struct stat status;
+    if (!state || !burst_is_on() || !path) {
+        return;
+    }
+    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
+    if (fd >= 0 && !raw_fstat((int)fd, &status) && S_ISDIR(status.st_mode) && target_is_on_a_prefix(state, &status)) {
+        const uint64_t before = signals_block();
+        burst_drain(state, true, before & ~state_usual_signals);
+        signals_restore(before);
+    } else if (fd >= 0) {
+        burst_settle((int)fd);
+    }
+    if (fd >= 0) {
+        raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    }
+}
+
+void burst_after_rename(int directory, const char *path)
+{
+    struct state *state = state_get();
+    struct target target;
+    if (!state || !burst_is_on() || !path) {
+        return;
+    }
+    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
+    if (fd >= 0 && target_is_file(state, (int)fd, &target)) {
+        sync_close(state, (int)fd); // otherwise its fid would be used, which says nothing about the path
+        burst_settle((int)fd);
+    }
+    if (fd >= 0) {
+        raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    }
+}
+
 void burst_settle_own(int fd)
 {
     struct state *state = state_get();
     struct stat status;
-    if (state && !raw_fstat(fd, &status) &&
-        atomic_load_explicit(place(state->written, &status), memory_order_relaxed)) {
+    if (state && !raw_fstat(fd, &status) && atomic_load_explicit(place(written, &status), memory_order_relaxed)) {
         burst_settle(fd);
     }
 }
 
-void burst_drain(struct state *state)
+// Wait until one burst buffer, or its successor if it is killed, has no data of the job any more.
+static void drain_one(struct state *state, uint32_t number, bool in_handler)
 {
-    if (!burst_is_on() || !atomic_load(&state->counters.write_calls)) {
-        return;
-    }
-    for (int i = 0; i < LINKS_MAX; i++) {
-        struct link *link = &state->links[i];
-        if (link->address[0] && link->delays && state_try(&link->busy)) {
-            if (link_is_whole(link) && link->in_order) {
-                session_drain(link, clock_now_ns() + FSYNC_WAIT_NS);
-            }
-            state_let_go(&link->busy);
+    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
+    enum link_result result = LINK_ENDED;
+    while ((result == LINK_ENDED || result == LINK_LOST) && clock_now_ns() < deadline) {
+        struct link *link = take(state, number, in_handler, clock_now_ns() + state_settings()->write_ns);
+        if (!link) {
+            return;
         }
+        result = link->delays ? session_drain(link, deadline) : LINK_REFUSED;
+        if (result == LINK_OK) { // the session has no fids any more
+            remote_end(state, link, LINK_OK);
+            state_let_go(&link->busy);
+        } else {
+            route_let_go(state, link, result);
+        }
+        if (result == LINK_ENDED || result == LINK_LOST) {
+            raw_pause(BURST_RETRY_NS);
+        }
+    }
+}
+
+void burst_drain(struct state *state, bool all, bool in_handler)
+{
+    char address[ADDRESS_BYTES];
+    bool owing = all;
+    for (int i = 0; i < OWING_MAX; i++) {
+        owing |= atomic_load(&state->owing[i]) != 0;
+    }
+    const uint32_t count = burst_is_on() && owing ? route_of(state, 0, address) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (all || atomic_load(&state->owing[i % OWING_MAX])) {
+            drain_one(state, i, in_handler);
+        }
+    }
+}
+
+void burst_before_exec(void)
+{
+    struct state *state = state_get();
+    if (state) {
+        const uint64_t before = signals_block();
+        burst_drain(state, false, before & ~state_usual_signals);
+        signals_restore(before);
     }
 }

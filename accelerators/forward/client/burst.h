@@ -29,8 +29,8 @@ void burst_before_direct(const struct request *request);
 // Do so, and forward nothing of this file any more, because this process maps it into memory.
 void burst_settle_and_leave(int fd);
 
-// Return whether this process may have mapped a file.
-bool burst_has_mapped(struct state *state, const struct target *target);
+// Return whether calls on a file are done directly, because this process may have mapped it, or ends.
+bool burst_is_direct(struct state *state, const struct target *target);
 
 // Do so for the file with a path, if there is one.
 void burst_settle_path(int directory, const char *path);
@@ -38,7 +38,17 @@ void burst_settle_path(int directory, const char *path);
 // Do so if this process may have written to the file through the burst buffer.
 void burst_settle_own(int fd);
 
-// Wait until all data of the job are in the file system, because this process ends.
-void burst_drain(struct state *state);
+// Wait for what a rename must not overtake: the data of the file, or all data of the job if it is a directory, because
+// a burst buffer that is started again finds its data's files by their paths.
+void burst_before_rename(int directory, const char *path);
+
+// Let the burst buffer know the new path of a file.
+void burst_after_rename(int directory, const char *path);
+
+// Wait until the job's data are in the file system: those of the burst buffers that this process wrote to, or of all.
+void burst_drain(struct state *state, bool all, bool in_handler);
+
+// Do so because this process becomes another program, which does not know that it must wait when it ends.
+void burst_before_exec(void);
 
 #endif

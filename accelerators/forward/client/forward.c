@@ -145,7 +145,7 @@ ssize_t forward_request(const struct request *request)
 {
     struct target target;
     struct state *state = state_get();
-    if (!state || !target_look(state, request, &target) || burst_has_mapped(state, &target)) {
+    if (!state || !target_look(state, request, &target) || burst_is_direct(state, &target)) {
         burst_before_direct(request);
         return FORWARD_NOT;
     }

@@ -31,17 +31,16 @@ static bool choose(struct route *route, char address[ADDRESS_BYTES])
     return usable;
 }
 
-bool route_of_file(struct state *state, ino_t ino, char address[ADDRESS_BYTES])
+uint32_t route_of(struct state *state, uint32_t number, char address[ADDRESS_BYTES])
 {
     struct route *route = &state->route;
     while (!state_try(&route->busy)) { // it is held for microseconds, except while the map is read
         raw_pause(20000);
     }
     map_file_look(route, state_settings());
-    const bool found =
-        route->text_bytes > 0 && map_choose(route->text, (size_t)route->text_bytes, state_hash(ino), address) > 0;
+    const int count = route->text_bytes > 0 ? map_choose(route->text, (size_t)route->text_bytes, number, address) : 0;
     state_let_go(&route->busy);
-    return found;
+    return count > 0 ? (uint32_t)count : 0;
 }
 
 // Remember whether a forwarder works.

@@ -10,8 +10,9 @@
 // `in_handler` says that the thread may be in a signal handler.
 struct link *route_take(struct state *state, bool in_handler);
 
-// Copy the address that the map gives to a file, whatever the node. Returns false if there is none.
-bool route_of_file(struct state *state, ino_t ino, char address[ADDRESS_BYTES]);
+// Copy the address that the map gives to a number, for example the hash of a file, whatever the node. Returns how many
+// addresses the map has.
+uint32_t route_of(struct state *state, uint32_t number, char address[ADDRESS_BYTES]);
 
 // Return a link to a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure. A
 // connection must be made until the deadline.

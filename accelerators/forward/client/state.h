@@ -50,6 +50,7 @@ struct link {
     bool delays;     // it leads to the job's burst buffer, which acknowledges writes before the file system has them
     bool checked;    // bytes were compared with those that the kernel sees, once for all files
     bool in_handler; // the thread may be in a signal handler, which must not call munge_credential
+    uint32_t number; // place of the burst buffer's forwarder in the map
     uint32_t message_bytes;
     uint32_t last_fid;
     uint64_t clock;
@@ -120,12 +121,12 @@ struct shunned {
 struct state {
     _Atomic int32_t pid; // process that owns the state
     _Atomic uint64_t prefix_dev[PREFIXES_MAX];
-    _Atomic uint32_t prefix_known;   // a bit for each prefix whose device is known
-    _Atomic int64_t prefix_look_ns;  // earliest time to look at the other prefixes again
-    _Atomic uint8_t written[HASHES]; // for bursts: 1 if this process may have written to a file with this hash,
-    _Atomic uint8_t mapped[HASHES];  // or may have mapped it into memory
-    _Atomic bool delayed;            // a burst buffer was reached
-    _Atomic int64_t given_up_ns;     // last time that a burst buffer was waited for without result; 0: never
+    _Atomic uint32_t prefix_known;    // a bit for each prefix whose device is known
+    _Atomic int64_t prefix_look_ns;   // earliest time to look at the other prefixes again
+    _Atomic uint8_t owing[OWING_MAX]; // for bursts: 1 if this process wrote to the forwarder with this place in the map
+    _Atomic bool ending;              // the process ends, and delays no further writes
+    _Atomic bool delayed;             // a burst buffer was reached
+    _Atomic int64_t given_up_ns;      // last time that a burst buffer was waited for without result; 0: never
     struct route route;
     struct debts debts;
     struct counters counters;

@@ -139,7 +139,8 @@ __attribute__((destructor)) static void end_all(void)
     struct state *state = state_get();
     const uint64_t before = signals_block();
     if (state) {
-        burst_drain(state);
+        atomic_store(&state->ending, true);
+        burst_drain(state, false, before & ~state_usual_signals);
     }
     for (int i = 0; state && i < LINKS_MAX; i++) {
         if (state->links[i].address[0] && state_try(&state->links[i].busy)) {
@@ -150,7 +151,7 @@ __attribute__((destructor)) static void end_all(void)
     signals_restore(before);
 }
 
-static void close_file(struct state *state, int fd)
+void sync_close(struct state *state, int fd)
 {
     struct stat status;
     if (raw_fstat(fd, &status) == 0) {
@@ -170,7 +171,7 @@ void descriptors_forget(int first, int last)
     for (int fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++) {
         if (atomic_load_explicit(&state->marked[fd], memory_order_relaxed) && state_get()) {
             atomic_store(&state->marked[fd], 0);
-            close_file(state, fd);
+            sync_close(state, fd);
         }
     }
     if (link_has(state, first, last) && state_get()) {

@@ -6,11 +6,16 @@
 
 #include <stdbool.h>
 
+struct state;
+
 // Make the forwarders that have written a file since its last fsync write it to their disks. Returns 0, or an error
 // number if data may have been lost with a forwarder's node. Preserves errno.
 int sync_file(int fd, bool only_data);
 
 // Do this for all files that are open on a forwarder. Errors are ignored.
 void sync_all(void);
+
+// Close a descriptor's file on the forwarders.
+void sync_close(struct state *state, int fd);
 
 #endif

@@ -92,13 +92,18 @@ static bool is_plain(const struct request *request, int flags, struct target *ta
 
 bool target_is_file(struct state *state, int fd, struct target *target)
 {
-    return (unsigned)fd < DESCRIPTORS_MAX && !raw_fstat(fd, &target->status) && S_ISREG(target->status.st_mode) &&
+    return !raw_fstat(fd, &target->status) && S_ISREG(target->status.st_mode) &&
            is_on_a_prefix(state, target->status.st_dev);
+}
+
+bool target_is_on_a_prefix(struct state *state, const struct stat *status)
+{
+    return is_on_a_prefix(state, status->st_dev);
 }
 
 bool target_look(struct state *state, const struct request *request, struct target *target)
 {
-    if (!target_is_file(state, request->fd, target)) {
+    if ((unsigned)request->fd >= DESCRIPTORS_MAX || !target_is_file(state, request->fd, target)) {
         return false;
     }
     const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);

@@ -28,8 +28,11 @@ struct target {
 // Look at the descriptor of a request. Returns false if the request cannot be forwarded.
 bool target_look(struct state *state, const struct request *request, struct target *target);
 
-// Look at a descriptor. Returns false unless it is a regular file on a file system below a prefix.
+// Look at a descriptor. Returns false unless it is a regular file on the file system of a prefix.
 bool target_is_file(struct state *state, int fd, struct target *target);
+
+// Return whether a file is on the file system of a prefix.
+bool target_is_on_a_prefix(struct state *state, const struct stat *status);
 
 // Return the prefix of the file's path, which is written to `path`; -1 if the file is not below a prefix, or is on a
 // file system that is not coherent among nodes. `root` is the inode of the prefix.

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "burst.h"
+#include "descriptors.h"
 #include "libc_names.h"
 #include "next.h"
 
@@ -113,6 +115,34 @@ EXPORTED FILE *fopen64(const char *path, const char *mode)
     return after_fopen(NEXT(fopen64)(path, mode));
 }
 
+EXPORTED FILE *fdopen(int fd, const char *mode)
+{
+    burst_settle(fd);
+    return NEXT(fdopen)(fd, mode);
+}
+
+// Without a path, the stream's file is opened again.
+static FILE *reopen(const char *path, const char *mode, FILE *stream, FILE *(*next)(const char *, const char *, FILE *))
+{
+    if (path) {
+        before_open(AT_FDCWD, path, mode[0] == 'w' ? O_TRUNC : 0);
+    } else {
+        burst_settle(stream->_fileno);
+    }
+    descriptors_forget(stream->_fileno, stream->_fileno);
+    return after_fopen(next(path, mode, stream));
+}
+
+EXPORTED FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    return reopen(path, mode, stream, NEXT(freopen));
+}
+
+EXPORTED FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+    return reopen(path, mode, stream, NEXT(freopen64));
+}
+
 // A function that does something with files, after they have settled.
 #define AFTER(type, name, parameters, arguments, ...)                                                                  \
     EXPORTED type name parameters                                                                                      \
@@ -128,12 +158,47 @@ AFTER(int, truncate64, (const char *path, off64_t size), (path, size), burst_set
 AFTER(int, fallocate, (int fd, int mode, off_t at, off_t bytes), (fd, mode, at, bytes), burst_settle(fd))
 AFTER(int, fallocate64, (int fd, int mode, off64_t at, off64_t bytes), (fd, mode, at, bytes), burst_settle(fd))
 
-// A burst buffer that is started again finds its data's files by their paths.
-AFTER(int, rename, (const char *from, const char *to), (from, to), burst_settle_path(AT_FDCWD, from))
-AFTER(int, renameat, (int directory, const char *from, int other, const char *to), (directory, from, other, to),
-      burst_settle_path(directory, from))
-AFTER(int, renameat2, (int directory, const char *from, int other, const char *to, unsigned flags),
-      (directory, from, other, to, flags), burst_settle_path(directory, from), burst_settle_path(other, to))
+// A file that becomes executable is read by the kernel itself.
+AFTER(int, chmod, (const char *path, mode_t mode), (path, mode), burst_settle_path(AT_FDCWD, path))
+AFTER(int, fchmod, (int fd, mode_t mode), (fd, mode), burst_settle(fd))
+AFTER(int, fchmodat, (int directory, const char *path, mode_t mode, int flags), (directory, path, mode, flags),
+      burst_settle_path(directory, path))
+
+EXPORTED int rename(const char *from, const char *to)
+{
+    burst_before_rename(AT_FDCWD, from);
+    const int result = NEXT(rename)(from, to);
+    burst_after_rename(AT_FDCWD, to);
+    return result;
+}
+
+EXPORTED int renameat(int directory, const char *from, int other, const char *to)
+{
+    burst_before_rename(directory, from);
+    const int result = NEXT(renameat)(directory, from, other, to);
+    burst_after_rename(other, to);
+    return result;
+}
+
+EXPORTED int renameat2(int directory, const char *from, int other, const char *to, unsigned flags)
+{
+    burst_before_rename(directory, from);
+    burst_before_rename(other, to);
+    const int result = NEXT(renameat2)(directory, from, other, to, flags);
+    burst_after_rename(directory, from); // both may be there if they were exchanged
+    burst_after_rename(other, to);
+    return result;
+}
+
+// The arguments of other functions of exec are lists, which a wrapper cannot pass on.
+AFTER(int, execve, (const char *path, char *const words[], char *const environment[]), (path, words, environment),
+      burst_before_exec())
+AFTER(int, execv, (const char *path, char *const words[]), (path, words), burst_before_exec())
+AFTER(int, execvp, (const char *name, char *const words[]), (name, words), burst_before_exec())
+AFTER(int, execvpe, (const char *name, char *const words[], char *const environment[]), (name, words, environment),
+      burst_before_exec())
+AFTER(int, fexecve, (int fd, char *const words[], char *const environment[]), (fd, words, environment),
+      burst_before_exec())
 
 // Data of a file without a name can still be read through its descriptors, but not through the burst buffer.
 AFTER(int, unlink, (const char *path), (path), burst_settle_path(AT_FDCWD, path))

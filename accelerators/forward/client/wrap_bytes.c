@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "burst.h"
 #include "forward.h"
 #include "libc_names.h"
 #include "next.h"
@@ -28,11 +29,21 @@ static __attribute__((noinline)) ssize_t bulk(int fd, void *buffer, size_t bytes
     return forward_request(&request);
 }
 
+// Prepare a call that is done directly, whatever its size.
+static ssize_t direct(int fd, bool writing)
+{
+    const struct request request = {.fd = fd, .writing = writing};
+    if (burst_is_on()) {
+        burst_before_direct(&request);
+    }
+    return FORWARD_NOT;
+}
+
 static ssize_t bulks(int fd, const struct iovec *vectors, int count, int64_t offset, bool writing)
 {
     const size_t bytes = state_least_bytes == INT64_MAX || !vectors ? 0 : sum(vectors, count);
     const struct request request = {fd, vectors, count, bytes, offset, writing};
-    return (int64_t)bytes < state_least_bytes ? FORWARD_NOT : forward_request(&request);
+    return (int64_t)bytes >= state_least_bytes ? forward_request(&request) : direct(fd, writing);
 }
 
 static inline bool is_bulk(size_t bytes)
@@ -87,7 +98,7 @@ VECTORS(pwritev64, (int fd, const struct iovec *vectors, int count, off64_t at),
 #define AT_2(offset) ((offset) == -1 ? OFFSET_CURRENT : AT(offset))
 #define VECTORS_2(name, type, writing)                                                                                 \
     CALL(name, (int fd, const struct iovec *vectors, int count, type at, int flags), (fd, vectors, count, at, flags),  \
-         flags ? FORWARD_NOT : bulks(fd, vectors, count, AT_2(at), writing))
+         flags ? direct(fd, writing) : bulks(fd, vectors, count, AT_2(at), writing))
 
 VECTORS_2(preadv2, off_t, false)
 VECTORS_2(preadv64v2, off64_t, false)

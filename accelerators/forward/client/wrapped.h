@@ -11,7 +11,8 @@
             with(truncate) with(truncate64) with(fallocate) with(fallocate64) with(rename) with(renameat)              \
                 with(renameat2) with(unlink) with(unlinkat) with(remove) with(sendfile) with(sendfile64)               \
                     with(copy_file_range) with(splice) with(mmap) with(mmap64) with(fseek) with(fseeko) with(fseeko64) \
-                        with(fsetpos) with(fsetpos64) with(rewind)
+                        with(fsetpos) with(fsetpos64) with(rewind) with(fdopen) with(chmod) with(fchmod)               \
+                            with(fchmodat) with(execve) with(execv) with(execvp) with(execvpe) with(fexecve)
 #else
 #define BURST_FUNCTIONS(with)
 #endif

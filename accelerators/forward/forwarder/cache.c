@@ -34,6 +34,15 @@ struct file *cache_file(const struct request *request)
     return cache && fid && fid->root ? file_find(cache, fid->root->export, fid->inode) : NULL;
 }
 
+void cache_found(const struct fid *fid, const struct session *session)
+{
+    const struct cache *cache = session->forwarder->cache;
+    struct file *file = cache && fid->root && fid->path ? file_find(cache, fid->root->export, fid->inode) : NULL;
+    if (file) {
+        file_found(file, fid->path, fid->root->user);
+    }
+}
+
 void cache_opened(struct fid *fid, const struct session *session)
 {
     struct cache *cache = session->forwarder->cache;

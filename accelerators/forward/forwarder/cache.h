@@ -13,6 +13,9 @@ void cache_stop(struct forwarder *forwarder);
 // Return whether diod has answered all requests of the cache.
 bool cache_is_idle(const struct forwarder *forwarder);
 
+// Note that a fid has reached a file, which may have been renamed since it was found before.
+void cache_found(const struct fid *fid, const struct session *session);
+
 // Prepare for delayed writes through a fid that was opened.
 void cache_opened(struct fid *fid, const struct session *session);
 

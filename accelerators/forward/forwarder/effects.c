@@ -138,6 +138,7 @@ static void walked(struct request *request, const struct message *reply)
     to->inode = names ? wire_get64(reply->bytes + 9 + (names - 1) * QID_BYTES + 5) : from->inode;
     to->qid_type = names ? reply->bytes[9 + (names - 1) * QID_BYTES] : from->qid_type;
     to->pending = false;
+    cache_found(to, request->session);
 }
 
 static void opened(struct request *request, const struct message *reply)

@@ -29,11 +29,24 @@ struct file *file_find(const struct cache *cache, const char *export, uint64_t i
     return file;
 }
 
+void file_found(struct file *file, const char *path, uint32_t user)
+{
+    char *copy = file->user == user && file->state != FILE_OPENING && strcmp(file->path, path) ? strdup(path) : NULL;
+    if (copy) {
+        free(file->path);
+        file->path = copy;
+    }
+}
+
 struct file *file_get(struct cache *cache, const char *export, uint64_t inode, const char *path, uint32_t user)
 {
     struct file *file = file_find(cache, export, inode);
-    if (file || cache->file_count >= FILES_MAX) {
+    if (file) {
+        file_found(file, path, user);
         return file;
+    }
+    if (cache->file_count >= FILES_MAX) {
+        return NULL;
     }
     file = calloc(1, sizeof *file);
     if (!file) {

@@ -134,6 +134,9 @@ struct file *file_find(const struct cache *cache, const char *export, uint64_t i
 // Return the file, made if need be; NULL without memory, or if there are too many.
 struct file *file_get(struct cache *cache, const char *export, uint64_t inode, const char *path, uint32_t user);
 
+// Note the path at which a user has found the file, because it may have been renamed.
+void file_found(struct file *file, const char *path, uint32_t user);
+
 // Free a file that nothing needs any more.
 void file_release(struct file *file);
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.forward.client.conftest import Site
-from tests.forward.client.diod import Diod
+from tests.forward.client.diod import PROGRAM, Diod
 from tests.forward.client.test_programs import BYTES, CLAIMS, PYTHON, SQLITE, digest
 from tests.forward.client.test_sequences import MANY, QUICK, compare
 from tests.forward.forwarder.burst_processes import burst_pids, kill_bursts
@@ -39,11 +39,27 @@ class BurstSite:
         for directory in (self.bursts, self.caches):
             directory.mkdir()
         words = [f"--listen={address}", f"--diod={diod.address}", f"--bursts={self.bursts}", "--linger=600"]
-        with (site.directory / "forwarder.log").open("ab") as log:
-            self.forwarder = subprocess.Popen([program, *words, f"--burst-flash={self.caches}"], stderr=log)
-        wait_for("the forwarder", connects(address))
+        self.words = [str(program), *words, f"--burst-flash={self.caches}"]
+        self.address = address
+        self.start()
         site.map(address)
         site.settings |= {"LD_PRELOAD": str(site.programs / "libreprise_burst.so"), **BURST, **LATER}
+
+    def start(self) -> None:
+        """Start the forwarder, and wait until it listens."""
+        with (self.site.directory / "forwarder.log").open("ab") as log:
+            self.forwarder = subprocess.Popen(self.words, stderr=log)
+        wait_for("the forwarder", connects(self.address))
+
+    def begin(self, text: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start a Python program in the job, and wait until it calls `wait`, which returns when `proceed` is called."""
+        words = ["/usr/bin/python3", "-c", PRELUDE + text]
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=self.site.environment(env), cwd=self.site.directory,
+        )  # fmt: skip
+        assert process.stdout and process.stdout.readline() == "waits\n"
+        return process
 
     def pids(self) -> list[int]:
         """Return the process ids of all burst buffers."""
@@ -58,6 +74,42 @@ class BurstSite:
         self.forwarder.wait()
         self.kill()
         wait_for("the end of the burst buffers", lambda: not self.pids())
+
+
+PRELUDE = """
+import ctypes, mmap, os, resource, signal, sys
+def wait():
+    print('waits', flush=True)
+    sys.stdin.readline()
+libc = ctypes.CDLL(None)
+for name in ('fopen', 'fdopen', 'freopen'):
+    getattr(libc, name).restype = ctypes.c_void_p
+stream_of = ctypes.c_void_p
+def bytes_of(stream, count):
+    bytes = ctypes.create_string_buffer(count)
+    libc.fread(bytes, 1, count, stream_of(stream))
+    return bytes.raw
+def begin(path='files/f'):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    os.pwrite(fd, b'o' * 100, 0)  # is compared with what the kernel sees
+    os.pwrite(fd, b'n' * 50000, 0)
+    return fd
+def result(call, *arguments):
+    try:
+        return call(*arguments)
+    except OSError as problem:
+        return f'errno {problem.errno}'
+"""
+"""The beginning of each Python program: functions that it may use."""
+
+
+def proceed(process: subprocess.Popen[str], timeout: int = 60) -> str:
+    """Let a program of `BurstSite.begin` continue to its end, and return what it prints."""
+    try:
+        return process.communicate("\n", timeout=timeout)[0]
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
@@ -178,8 +230,10 @@ def test_programs_after_one_another_see_the_same_files(burst: BurstSite, bytes_o
         ("os.fsync(file.fileno())", {}),
         ("file.close()", {"REPRISE_FORWARD_BURST_CLOSE": "wait"}),
         ("os.rename('files/output', 'files/other'); os.rename('files/other', 'files/output')", {}),
+        ("os.chmod('files/output', 0o755)", {}),
+        ("os.execvp('env', 'env -u LD_PRELOAD sha256sum files/output'.split())", {}),
     ],
-    ids=["fsync", "close", "rename"],
+    ids=["fsync", "close", "rename", "chmod", "exec"],
 )
 def test_data_are_in_the_file_system_after(
     burst: BurstSite, bytes_of_input: bytes, last: str, settings: dict[str, str]
@@ -224,3 +278,156 @@ def test_nothing_is_left_to_do_after_a_clean_end(burst: BurstSite) -> None:
     wait_for("the end", lambda: not burst.pids())
     assert {path.name for path in cache.iterdir()} <= {"lock"}
     shutil.rmtree(cache)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stream = libc.fopen(b'/dev/null', b'r'); libc.freopen(b'files/f', b'w', stream_of(stream)); os.fsync(fd)\n"
+        "print(os.path.getsize('files/f') == 0)",
+        "print(bytes_of(libc.fdopen(before, b'r'), 10) == b'n' * 10)",
+        "bytes = bytearray(10); os.preadv(fd, [bytes], 0, os.RWF_HIPRI); print(bytes == b'n' * 10)",
+        "os.pwritev(fd, [b'z' * 10], 0, os.RWF_DSYNC); print(os.pread(fd, 10, 0) == b'z' * 10)",
+        "libc.mmap.restype = ctypes.c_void_p\n"
+        "at = libc.mmap(None, ctypes.c_size_t(3 << 30), 3, 0x4022, -1, ctypes.c_long(0))\n"
+        "vector = (ctypes.c_size_t * 2)(at, 3 << 30)\n"
+        "print(libc.preadv(fd, vector, 1, ctypes.c_long(0)) == 50000 and ctypes.string_at(at, 10) == b'n' * 10)",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (17000, 20000)); os.dup2(fd, 16500)\n"
+        "print(os.pread(16500, 10, 0) == b'n' * 10)",
+        "stream = libc.fopen(b'files/s', b'w+'); libc.fwrite(b's' * 70000, 1, 70000, stream_of(stream))\n"
+        "if os.fork() == 0:\n"
+        "    libc.fseek(stream_of(stream), ctypes.c_long(100), 0)\n"
+        "    print(bytes_of(stream, 10) == b's' * 10, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()",
+        "pages = mmap.mmap(fd, 8192)\n"
+        "if os.fork() == 0:\n"
+        "    os.pwrite(fd, b'y' * 10, 0); os.pwrite(fd, b'z' * 10, 0); print(pages[:10] == b'z' * 10, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()",
+    ],
+    ids=["freopen", "fdopen", "preadv2", "pwritev2", "3 GB", "high descriptor", "forked stream", "forked mapping"],
+)  # fmt: skip
+def test_calls_that_the_kernel_does_itself_see_delayed_data(burst: BurstSite, text: str) -> None:
+    opened = "before = os.open('files/f', os.O_RDWR | os.O_CREAT, 0o644)\nfd = begin()\n"
+    ran = burst.site.run("/usr/bin/python3", "-c", f"{PRELUDE}{opened}{text}")
+    assert (ran.stdout, ran.stderr) == ("True\n", "")
+
+
+def test_a_process_whose_check_failed_still_sees_delayed_data(burst: BurstSite) -> None:
+    writer = burst.begin(
+        "import select\nfd = begin()\nprint('waits', flush=True)\nnumber = 0\n"
+        "while not select.select([0], [], [], 0)[0]:\n"
+        "    number += 1\n    os.pwrite(fd, b'%08d' % number * 512, 0)\n"
+        "sys.stdin.readline(); os.pwrite(fd, b'the last' * 512, 0); wait()"
+    )
+    # The first bytes that each of them reads are compared with the kernel's, which change meanwhile.
+    text = "fd = os.open('files/f', os.O_RDWR)\nos.pread(fd, 4096, 0)\nwait()\nprint(os.pread(fd, 8, 0))"
+    readers = [burst.begin(text) for _ in range(20)]
+    assert writer.stdin and writer.stdout
+    writer.stdin.write("\n")
+    writer.stdin.flush()
+    assert writer.stdout.readline() == "waits\n"
+    assert {proceed(reader) for reader in readers} == {"b'the last'\n"}
+    proceed(writer)
+
+
+def test_a_process_without_free_descriptor_does_not_wait_forever(burst: BurstSite) -> None:
+    process = burst.begin(
+        "fd = begin(); resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
+        "while isinstance(result(os.dup, 1), int):\n    pass\n"
+        "wait(); print(os.pwrite(fd, b'x', 0), flush=True); os._exit(0)",
+        env={"REPRISE_FORWARD_WRITE_MS": "500"},
+    )
+    burst.kill()
+    assert proceed(process, 20) == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("rename", "path"),
+    [
+        ("os.rename('files/d/f', 'files/d/g')", "d/g"),
+        ("os.system('mv files/d/f files/d/g')", "d/g"),
+        ("os.close(fd); os.rename('files/d', 'files/e'); fd = os.open('files/e/f', os.O_RDWR)", "e/f"),
+    ],
+    ids=["own", "other", "directory"],
+)
+def test_a_renamed_file_loses_nothing_when_its_burst_buffer_is_killed(burst: BurstSite, rename: str, path: str) -> None:
+    (burst.site.files / "d").mkdir()
+    process = burst.begin(f"fd = begin('files/d/f'); {rename}; os.pwrite(fd, b'z', 49999); wait(); os.fsync(fd)")
+    burst.kill()
+    proceed(process)
+    assert (burst.site.files / path).read_bytes() == b"n" * 49999 + b"z"
+    shutil.rmtree((burst.site.files / path).parent)
+
+
+def test_the_end_of_a_process_waits_for_a_burst_buffer_that_is_started_again(burst: BurstSite) -> None:
+    process = burst.begin("fd = begin(); wait()")
+    burst.kill()
+    proceed(process)
+    assert (burst.site.files / "f").read_bytes() == b"n" * 50000
+
+
+ENDING = """
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+static int fd;
+static char bytes[5000];
+static void write_both(int value)
+{
+    memset(bytes, value, sizeof bytes);
+    for (int i = 0; i < 2; i++) {
+        if (pwrite(fd, bytes, sizeof bytes, i * (off_t)sizeof bytes) < 0) {
+            _exit(1);
+        }
+    }
+}
+__attribute__((constructor)) static void begin(void)
+{
+    fd = open("files/f", O_RDWR | O_CREAT, 0644);
+    write_both('o');
+}
+__attribute__((destructor)) static void end(void)
+{
+    write_both('n');
+}
+"""
+
+
+def test_data_that_other_libraries_write_at_the_end_are_in_the_file_system(burst: BurstSite) -> None:
+    site = burst.site
+    (site.directory / "ending.c").write_text(ENDING)
+    (site.directory / "main.c").write_text("int main(void)\n{\n    return 0;\n}\n")
+    linked = ["-Wl,--no-as-needed", "./libending.so", "-Wl,-rpath,$ORIGIN"]
+    for words in (["-shared", "-fPIC", "ending.c", "-o", "libending.so"], ["main.c", *linked, "-o", "main"]):
+        subprocess.run(["cc", *words], check=True, cwd=site.directory)
+    assert site.run("./main").status == 0
+    assert (site.files / "f").read_bytes() == b"n" * 10000
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")
+def test_a_full_disk_is_reported(site: Site, program: Path) -> None:
+    bursts = site.directory / "bursts"
+    bursts.mkdir()
+    script = (
+        "unset LD_PRELOAD\nmount -t tmpfs -o size=1m none files\n"
+        f"{PROGRAM} -f --no-auth --no-userdb -l $PWD/sock -e $PWD/files -L stderr 2>/dev/null & diod=$!\n"
+        "until test -S sock; do sleep 0.01; done\n"
+        f"{program} --listen=$PWD/clients --diod=$PWD/sock --bursts={bursts} --linger=1 & forwarder=$!\n"
+        "until test -S clients; do sleep 0.01; done\n"
+        'LD_PRELOAD=$2 /usr/bin/python3 -c "$1"\n'
+        "kill $forwarder $diod\n"
+    )
+    text = (
+        "fd = begin(); os.fsync(fd); os.system('env -u LD_PRELOAD dd if=/dev/zero of=files/other bs=4k 2>/dev/null')\n"
+        "print(result(os.pwrite, fd, b'z' * 10000, 100000), flush=True); os._exit(0)"
+    )
+    site.map(site.directory / "clients")
+    site.settings |= {**BURST, **LATER, "REPRISE_FORWARD_BURST": "ram"}
+    library = site.programs / "libreprise_burst.so"
+    try:
+        ran = site.run("unshare", "--mount", "/bin/sh", "-e", "-c", script, "sh", PRELUDE + text, library)
+    finally:
+        kill_bursts(bursts)
+    assert ran.stdout == "errno 28\n", ran.stderr
