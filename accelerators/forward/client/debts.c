@@ -19,7 +19,7 @@ static bool is_of(const struct debt *debt, dev_t dev, ino_t ino)
     return debt->address[0] && debt->ino == ino && debt->dev == dev;
 }
 
-void debts_add(struct debts *debts, const struct remote_file *file, const char *address, bool lost)
+void debts_add(struct debts *debts, const struct remote_file *file, const char *address, bool lost, bool failed)
 {
     hold(debts);
     struct debt *place = &debts->all[atomic_load(&debts->count) % DEBTS_MAX];
@@ -27,13 +27,24 @@ void debts_add(struct debts *debts, const struct remote_file *file, const char *
         if (is_of(&debts->all[i], file->dev, file->ino) && strcmp(debts->all[i].address, address) == 0) {
             place = &debts->all[i];
             lost |= place->lost;
+            failed |= place->failed;
         }
     }
     place->dev = file->dev;
     place->ino = file->ino;
     place->lost = lost;
+    place->failed = failed;
     memcpy(place->address, address, strlen(address) + 1);
     atomic_fetch_add(&debts->count, 1);
+    state_let_go(&debts->busy);
+}
+
+void debts_lose(struct debts *debts, const char *address)
+{
+    hold(debts);
+    for (int i = 0; i < DEBTS_MAX; i++) {
+        debts->all[i].lost |= strcmp(debts->all[i].address, address) == 0;
+    }
     state_let_go(&debts->busy);
 }
 

@@ -8,7 +8,11 @@
 
 #include "state.h"
 
-void debts_add(struct debts *debts, const struct remote_file *file, const char *address, bool lost);
+// Note a file that is no longer open on a forwarder. `lost` and `failed` are those of the debt.
+void debts_add(struct debts *debts, const struct remote_file *file, const char *address, bool lost, bool failed);
+
+// Note that a burst buffer has ended which had its data only in memory.
+void debts_lose(struct debts *debts, const char *address);
 
 // Remove a debt of a file and copy it to `debt`. Returns false if there is none.
 bool debts_take(struct debts *debts, const struct stat *status, struct debt *debt);

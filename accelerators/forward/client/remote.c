@@ -16,16 +16,24 @@ struct remote_file *remote_find(struct link *link, const struct stat *status, bo
     return NULL;
 }
 
+// Return whether acknowledged data may be lost if a connection ends with this result.
+static bool may_lose(const struct link *link, enum link_result result)
+{
+    return (result == LINK_LOST || (result == LINK_ENDED && link->delays)) && !state_settings()->burst_keeps;
+}
+
 enum link_result remote_close(struct state *state, struct link *link, struct remote_file *file, int64_t deadline_ns)
 {
     struct message message, reply;
+    const struct remote_file closed = *file;
     session_begin(link, &message, TCLUNK);
     message_put(&message, file->fid, 4);
-    if (file->dirty) {
-        debts_add(&state->debts, file, link->address, false);
-    }
     *file = (struct remote_file){0};
-    return session_ask(link, &message, RCLUNK, &reply, deadline_ns);
+    const enum link_result result = session_ask(link, &message, RCLUNK, &reply, deadline_ns);
+    if (closed.dirty) {
+        debts_add(&state->debts, &closed, link->address, may_lose(link, result), result == LINK_REFUSED);
+    }
+    return result;
 }
 
 enum link_result remote_sync(struct link *link, struct remote_file *file, bool only_data, int64_t deadline_ns)
@@ -222,10 +230,13 @@ enum link_result remote_open(struct state *state, struct link *link, int fd, con
 
 void remote_end(struct state *state, struct link *link, enum link_result result)
 {
+    const bool lost = may_lose(link, result);
+    if (lost && link->delays) {
+        debts_lose(&state->debts, link->address);
+    }
     for (int i = 0; i < REMOTE_FILES_MAX; i++) {
         if (link->files[i].fid && link->files[i].dirty) {
-            const bool lost = result == LINK_LOST || (result == LINK_ENDED && link->delays);
-            debts_add(&state->debts, &link->files[i], link->address, lost && !state_settings()->burst_keeps);
+            debts_add(&state->debts, &link->files[i], link->address, lost, false);
         }
         link->files[i] = (struct remote_file){0};
     }

@@ -89,7 +89,8 @@ struct route {
 struct debt {
     dev_t dev;
     ino_t ino;
-    bool lost; // the forwarder's node may have crashed
+    bool lost;   // the forwarder's node, or a burst buffer, may have crashed
+    bool failed; // the forwarder reported an error of the file, which it does only once
     char address[ADDRESS_BYTES];
 };
 

@@ -80,26 +80,44 @@ static enum link_result sync_one(struct state *state, struct link *link, struct 
     return result;
 }
 
-// Make the forwarder that wrote a file write it to its disk, although the file is no longer open there. Returns an
-// error number if the forwarder's node cannot be reached, because then it may have lost the data. If only the forwarder
-// has ended, its node still has the data and writes them to disk by itself.
-static int pay(struct state *state, int fd, const struct debt *debt, bool only_data, bool in_handler)
+// Try once to pay a debt. Notes in it whether data are lost.
+static enum link_result try_to_pay(struct state *state, int fd, struct debt *debt, bool only_data, bool in_handler)
 {
     const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
     struct target target;
     struct remote_file *file = NULL;
     enum link_result result = LINK_OK;
     if (raw_fstat(fd, &target.status) || !target.status.st_nlink) {
-        return 0;
+        return LINK_OK;
     }
     struct link *link = route_take_to(state, debt->address, in_handler, clock_now_ns() + PAY_WAIT_NS, &result);
-    if (link) {
-        file = remote_find(link, &target.status, true);
-        result = file ? LINK_OK : remote_open(state, link, fd, &target, true, &file, clock_now_ns() + PAY_WAIT_NS);
-        result = result == LINK_OK ? remote_sync(link, file, only_data, deadline) : result;
-        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+    if (!link) {
+        return burst_is_on() && result == LINK_REFUSED ? LINK_ENDED : result; // other threads have all links
     }
-    return result == LINK_LOST || (result != LINK_OK && debt->lost) ? EIO : 0;
+    file = remote_find(link, &target.status, true);
+    result = file ? LINK_OK : remote_open(state, link, fd, &target, true, &file, clock_now_ns() + PAY_WAIT_NS);
+    if (result == LINK_OK) {
+        result = remote_sync(link, file, only_data, deadline);
+        debt->failed |= result == LINK_REFUSED;
+    }
+    debt->lost |= link->delays && result == LINK_ENDED && !state_settings()->burst_keeps;
+    route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+    return result;
+}
+
+// Make the forwarder that wrote a file write it to its disk, although the file is no longer open there. Returns an
+// error number if the forwarder's node cannot be reached, because then it may have lost the data. If only the forwarder
+// has ended, its node still has the data and writes them to disk by itself. A burst buffer's successor must be asked.
+static int pay(struct state *state, int fd, struct debt *debt, bool only_data, bool in_handler)
+{
+    const int64_t deadline = clock_now_ns() + PAY_WAIT_NS;
+    enum link_result result = try_to_pay(state, fd, debt, only_data, in_handler);
+    while (burst_is_on() && (result == LINK_ENDED || result == LINK_LOST) && clock_now_ns() < deadline) {
+        raw_pause(BURST_RETRY_NS);
+        result = try_to_pay(state, fd, debt, only_data, in_handler);
+    }
+    const bool unpaid = burst_is_on() ? debt->lost || result == LINK_ENDED : result != LINK_OK && debt->lost;
+    return debt->failed || unpaid || result == LINK_LOST ? EIO : 0;
 }
 
 int sync_file(int fd, bool only_data)

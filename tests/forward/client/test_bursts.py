@@ -332,6 +332,33 @@ def test_a_process_whose_check_failed_still_sees_delayed_data(burst: BurstSite) 
     proceed(writer)
 
 
+@pytest.mark.parametrize("between", ["", "os.close(fd); "], ids=["open", "closed"])
+def test_the_next_fsync_fails_after_data_in_memory_were_lost(burst: BurstSite, between: str) -> None:
+    text = f"fd = begin(); {between}wait(); fd = os.open('files/f', os.O_RDWR)"
+    process = burst.begin(
+        f"{text}; print(result(os.fsync, fd), result(os.fsync, fd))", env={"REPRISE_FORWARD_BURST": "ram"}
+    )
+    burst.kill()
+    assert proceed(process) == "errno 5 None\n"
+
+
+@pytest.mark.parametrize("between", ["", "os.close(fd); "], ids=["open", "closed"])
+def test_an_fsync_waits_for_a_forwarder_that_is_started_again(burst: BurstSite, between: str) -> None:
+    text = f"fd = begin(); {between}wait(); fd = os.open('files/f', os.O_RDWR) if {bool(between)} else fd; "
+    process = burst.begin(f"{text}print(result(os.fsync, fd), flush=True); os._exit(0)")
+    burst.forwarder.kill()
+    burst.forwarder.wait()
+    burst.kill()
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=2)
+    burst.start()
+    assert proceed(process) == "None\n"
+    assert (burst.site.files / "f").read_bytes() == b"n" * 50000
+
+
 def test_a_process_without_free_descriptor_does_not_wait_forever(burst: BurstSite) -> None:
     process = burst.begin(
         "fd = begin(); resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
@@ -404,6 +431,17 @@ def test_data_that_other_libraries_write_at_the_end_are_in_the_file_system(burst
         subprocess.run(["cc", *words], check=True, cwd=site.directory)
     assert site.run("./main").status == 0
     assert (site.files / "f").read_bytes() == b"n" * 10000
+
+
+def test_an_error_that_a_closed_copy_of_a_descriptor_got_is_reported_by_fsync(burst: BurstSite, diod: Diod) -> None:
+    process = burst.begin(
+        "fd = begin(); other = os.dup(fd); os.pread(other, 1, 0); wait(); os.pwrite(fd, b'z' * 1000, 200000)\n"
+        "os.chmod('files/f', 0o644); os.close(other)\n"  # waits for the delayed write, which fails
+        "print(result(os.fsync, fd), result(os.fsync, fd))"
+    )
+    assert diod.process
+    subprocess.run(["prlimit", f"--pid={diod.process.pid}", "--fsize=100000"], check=True)
+    assert proceed(process) == "errno 5 None\n"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")
