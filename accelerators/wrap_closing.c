@@ -16,6 +16,7 @@
 // wrappers, so they must work without libc's functions.
 #define CALL_CLOSE_RANGE 436 // number of the system call on every architecture
 
+#ifndef FORWARD_BURST // for jobs with a burst buffer, forward/client/wrap_burst.c wraps these functions
 EXPORTED int close(int fd)
 {
     descriptors_forget(fd, fd);
@@ -27,6 +28,7 @@ EXPORTED int __close(int fd)
     descriptors_forget(fd, fd);
     return NEXT(__close)(fd);
 }
+#endif
 
 EXPORTED int dup2(int from, int to)
 {
@@ -71,13 +73,13 @@ EXPORTED void closefrom(int first)
     }
 }
 
+#ifndef FORWARD_BURST
 EXPORTED int fclose(FILE *stream)
 {
     descriptors_forget(stream->_fileno, stream->_fileno);
     return NEXT(fclose)(stream);
 }
 
-#ifndef FORWARD_BURST // for jobs with a burst buffer, forward/client/wrap_burst.c wraps these functions
 EXPORTED FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
     descriptors_forget(stream->_fileno, stream->_fileno);

@@ -56,8 +56,11 @@ static int64_t close_wait_ns(void)
 
 static enum link_result close_one(struct state *state, struct link *link, struct remote_file *file, void *argument)
 {
-    (void)argument;
-    return remote_close(state, link, file, clock_now_ns() + close_wait_ns());
+    int *error = argument;
+    const bool dirty = file->dirty;
+    const enum link_result result = remote_close(state, link, file, clock_now_ns() + close_wait_ns());
+    *error = dirty && result == LINK_REFUSED ? EIO : *error;
+    return result;
 }
 
 struct order {
@@ -169,30 +172,46 @@ __attribute__((destructor)) static void end_all(void)
     signals_restore(before);
 }
 
-void sync_close(struct state *state, int fd)
+int sync_close(struct state *state, int fd)
 {
     struct stat status;
+    int error = 0;
     if (raw_fstat(fd, &status) == 0) {
         const uint64_t before = signals_block();
-        for_each(state, &status, close_one, NULL, clock_now_ns() + close_wait_ns());
+        for_each(state, &status, close_one, &error, clock_now_ns() + close_wait_ns());
         signals_restore(before);
     }
+    return error;
 }
 
-void descriptors_forget(int first, int last)
+// Do what descriptors_forget does. Returns an error number if a forwarder has reported that data are lost.
+static int forget(int first, int last)
 {
     struct state *state = state_pointer;
+    int error = 0;
     if (!state || last < 0) {
-        return;
+        return 0;
     }
     first = first < 0 ? 0 : first;
     for (int fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++) {
         if (atomic_load_explicit(&state->marked[fd], memory_order_relaxed) && state_get()) {
             atomic_store(&state->marked[fd], 0);
-            sync_close(state, fd);
+            const int failed = sync_close(state, fd);
+            error = failed ? failed : error;
         }
     }
     if (link_has(state, first, last) && state_get()) {
         link_give_up(state, first, last);
     }
+    return error;
+}
+
+int sync_forget(int fd)
+{
+    return forget(fd, fd);
+}
+
+void descriptors_forget(int first, int last)
+{
+    forget(first, last);
 }

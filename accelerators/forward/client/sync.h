@@ -15,7 +15,10 @@ int sync_file(int fd, bool only_data);
 // Do this for all files that are open on a forwarder. Errors are ignored.
 void sync_all(void);
 
-// Close a descriptor's file on the forwarders.
-void sync_close(struct state *state, int fd);
+// Close a descriptor's file on the forwarders. Returns an error number if one has reported that data are lost.
+int sync_close(struct state *state, int fd);
+
+// Do what descriptors_forget does for a descriptor. Returns what sync_close returns.
+int sync_forget(int fd);
 
 #endif

@@ -3,7 +3,9 @@
 // burst buffer. They wait until the file's data are in the file system.
 #ifdef FORWARD_BURST
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #include "descriptors.h"
 #include "libc_names.h"
 #include "next.h"
+#include "sync.h"
 
 static bool needs_mode(int flags)
 {
@@ -95,6 +98,34 @@ EXPORTED int creat64(const char *path, mode_t mode)
     return NEXT(creat64)(path, mode);
 }
 
+// Return what a call that closes a descriptor returns. An error of delayed writes is reported to the program.
+static int closed(int result, int error)
+{
+    if (result == 0 && error) {
+        errno = error;
+        return -1;
+    }
+    return result;
+}
+
+EXPORTED int close(int fd)
+{
+    const int error = sync_forget(fd);
+    return closed(NEXT(close)(fd), error);
+}
+
+EXPORTED int __close(int fd)
+{
+    const int error = sync_forget(fd);
+    return closed(NEXT(__close)(fd), error);
+}
+
+EXPORTED int fclose(FILE *stream)
+{
+    const int error = sync_forget(stream->_fileno);
+    return closed(NEXT(fclose)(stream), error);
+}
+
 static FILE *after_fopen(FILE *stream)
 {
     if (stream) {
@@ -113,6 +144,37 @@ EXPORTED FILE *fopen64(const char *path, const char *mode)
 {
     before_open(AT_FDCWD, path, mode[0] == 'w' ? O_TRUNC : 0);
     return after_fopen(NEXT(fopen64)(path, mode));
+}
+
+// libc itself writes what these print.
+EXPORTED int vdprintf(int fd, const char *format, va_list list)
+{
+    burst_settle(fd);
+    return NEXT(vdprintf)(fd, format, list);
+}
+
+EXPORTED int __vdprintf_chk(int fd, int flag, const char *format, va_list list)
+{
+    burst_settle(fd);
+    return NEXT(__vdprintf_chk)(fd, flag, format, list);
+}
+
+EXPORTED int dprintf(int fd, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int result = vdprintf(fd, format, list);
+    va_end(list);
+    return result;
+}
+
+EXPORTED int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int result = __vdprintf_chk(fd, flag, format, list);
+    va_end(list);
+    return result;
 }
 
 EXPORTED FILE *fdopen(int fd, const char *mode)
@@ -163,6 +225,11 @@ AFTER(int, chmod, (const char *path, mode_t mode), (path, mode), burst_settle_pa
 AFTER(int, fchmod, (int fd, mode_t mode), (fd, mode), burst_settle(fd))
 AFTER(int, fchmodat, (int directory, const char *path, mode_t mode, int flags), (directory, path, mode, flags),
       burst_settle_path(directory, path))
+
+// libc itself opens these files in the child.
+AFTER(int, posix_spawn_file_actions_addopen,
+      (posix_spawn_file_actions_t * actions, int fd, const char *path, int flags, mode_t mode),
+      (actions, fd, path, flags, mode), burst_settle_path(AT_FDCWD, path))
 
 EXPORTED int rename(const char *from, const char *to)
 {

@@ -12,7 +12,9 @@
                 with(renameat2) with(unlink) with(unlinkat) with(remove) with(sendfile) with(sendfile64)               \
                     with(copy_file_range) with(splice) with(mmap) with(mmap64) with(fseek) with(fseeko) with(fseeko64) \
                         with(fsetpos) with(fsetpos64) with(rewind) with(fdopen) with(chmod) with(fchmod)               \
-                            with(fchmodat) with(execve) with(execv) with(execvp) with(execvpe) with(fexecve)
+                            with(fchmodat) with(execve) with(execv) with(execvp) with(execvpe) with(fexecve)           \
+                                with(vdprintf) with(dprintf) with(__vdprintf_chk) with(__dprintf_chk)                  \
+                                    with(posix_spawn_file_actions_addopen)
 #else
 #define BURST_FUNCTIONS(with)
 #endif

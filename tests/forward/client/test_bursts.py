@@ -286,6 +286,10 @@ def test_nothing_is_left_to_do_after_a_clean_end(burst: BurstSite) -> None:
         "stream = libc.fopen(b'/dev/null', b'r'); libc.freopen(b'files/f', b'w', stream_of(stream)); os.fsync(fd)\n"
         "print(os.path.getsize('files/f') == 0)",
         "print(bytes_of(libc.fdopen(before, b'r'), 10) == b'n' * 10)",
+        "os.lseek(fd, 0, 0); libc.dprintf(fd, b'hello'); os.fsync(fd); print(os.pread(fd, 5, 0) == b'hello')",
+        "os.posix_spawn('/bin/true', ['true'], {}, file_actions=[\n"
+        "    (os.POSIX_SPAWN_OPEN, 1, 'files/f', os.O_WRONLY | os.O_TRUNC, 0)]); os.wait(); os.fsync(fd)\n"
+        "print(os.path.getsize('files/f') == 0)",
         "bytes = bytearray(10); os.preadv(fd, [bytes], 0, os.RWF_HIPRI); print(bytes == b'n' * 10)",
         "os.pwritev(fd, [b'z' * 10], 0, os.RWF_DSYNC); print(os.pread(fd, 10, 0) == b'z' * 10)",
         "libc.mmap.restype = ctypes.c_void_p\n"
@@ -306,7 +310,10 @@ def test_nothing_is_left_to_do_after_a_clean_end(burst: BurstSite) -> None:
         "    os._exit(0)\n"
         "os.wait()",
     ],
-    ids=["freopen", "fdopen", "preadv2", "pwritev2", "3 GB", "high descriptor", "forked stream", "forked mapping"],
+    ids=[
+        *("freopen", "fdopen", "dprintf", "posix_spawn", "preadv2", "pwritev2", "3 GB"),
+        *("high descriptor", "forked stream", "forked mapping"),
+    ],
 )  # fmt: skip
 def test_calls_that_the_kernel_does_itself_see_delayed_data(burst: BurstSite, text: str) -> None:
     opened = "before = os.open('files/f', os.O_RDWR | os.O_CREAT, 0o644)\nfd = begin()\n"
@@ -436,12 +443,12 @@ def test_data_that_other_libraries_write_at_the_end_are_in_the_file_system(burst
 def test_an_error_that_a_closed_copy_of_a_descriptor_got_is_reported_by_fsync(burst: BurstSite, diod: Diod) -> None:
     process = burst.begin(
         "fd = begin(); other = os.dup(fd); os.pread(other, 1, 0); wait(); os.pwrite(fd, b'z' * 1000, 200000)\n"
-        "os.chmod('files/f', 0o644); os.close(other)\n"  # waits for the delayed write, which fails
-        "print(result(os.fsync, fd), result(os.fsync, fd))"
+        "os.chmod('files/f', 0o644)\n"  # waits for the delayed write, which fails
+        "print(result(os.close, other), result(os.fsync, fd), result(os.fsync, fd))"
     )
     assert diod.process
     subprocess.run(["prlimit", f"--pid={diod.process.pid}", "--fsize=100000"], check=True)
-    assert proceed(process) == "errno 5 None\n"
+    assert proceed(process) == "errno 5 errno 5 None\n"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")
@@ -469,3 +476,11 @@ def test_a_full_disk_is_reported(site: Site, program: Path) -> None:
     finally:
         kill_bursts(bursts)
     assert ran.stdout == "errno 28\n", ran.stderr
+
+
+def test_a_close_that_waits_reports_that_a_delayed_write_failed(burst: BurstSite, diod: Diod) -> None:
+    text = "fd = begin(); wait(); os.pwrite(fd, b'z' * 1000, 200000); print(result(os.close, fd), result(os.close, fd))"
+    process = burst.begin(text, env={"REPRISE_FORWARD_BURST_CLOSE": "wait"})
+    assert diod.process
+    subprocess.run(["prlimit", f"--pid={diod.process.pid}", "--fsize=100000"], check=True)
+    assert proceed(process) == "errno 5 errno 9\n"
