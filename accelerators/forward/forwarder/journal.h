@@ -56,8 +56,8 @@ int journal_write(const struct segment *segment, uint64_t position, const struct
 // Read from a record's data; a thread may call this. Return 0, or the error number.
 int journal_read(const struct segment *segment, uint64_t position, uint8_t *to, uint32_t length);
 
-// Note that a record is done, whose data are at `position`. A full segment without other records is removed. If flash is
-// full, the record is made invalid, because one that is executed again could replace newer data.
+// Note that a record is done, whose data are at `position`. A full segment without other records is removed. If flash
+// is full, the record is made invalid, because one that is executed again could replace newer data.
 void journal_done(struct journal *journal, struct segment *segment, uint64_t sequence, uint64_t position);
 
 // Close the files, and leave the records for the next start.
