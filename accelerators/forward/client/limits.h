@@ -20,7 +20,7 @@
 #define BURST_BYTES 512                 // longest version with which a burst buffer is asked for
 #define BURST_NUMBER_MAX (1LL << 50)    // largest number in it
 #define HASHES 4096                     // of files that the process wrote to, or mapped into memory
-#define OWING_MAX 256                   // forwarders that are told apart at the end of a process
+#define OWING_MAX 256                   // forwarders that a process distinguishes at its end
 #define BURST_RETRY_NS 20000000LL       // time between attempts to reach a burst buffer
 #define BURST_GIVEN_UP_NS 60000000000LL // after a wait without result, calls do not wait again for a minute
 
