@@ -43,7 +43,8 @@ SKETCHED = ("script", "own_script", "functions", "imports", "contents", "build_i
 SKETCH_SHOWN = 12  # number of characters of a sketch or a hash that are shown
 SPANS = {6: "6 hours", 24: "24 hours", 168: "7 days"}
 """Lengths of the forwarders' timeline that the page offers, in hours."""
-BARS = 5000  # maximum number of jobs' periods in the chart of forwarders
+BARS = 5000
+"""Maximum number of jobs' periods, and of failures, in the chart of forwarders. Chromium draws them in a second."""
 ROWS = 200  # maximum number of jobs' periods, and of failures, in a table of forwarders
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]

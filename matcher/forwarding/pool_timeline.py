@@ -69,7 +69,7 @@ def _running(ends: tuple[list[float], list[float]], at: float) -> int:
 
 
 def longest(told: Mapping[str, Any], most: int) -> tuple[dict[str, Any], int]:
-    """Return a timeline with only the `most` longest periods of jobs, and the number of periods that were left out.
+    """Return a timeline with its `most` longest periods of jobs and of failures only, and the number of the others.
 
     A chart can draw a limited number of bars, and the shortest are the least visible.
     """
@@ -78,7 +78,11 @@ def longest(told: Mapping[str, Any], most: int) -> tuple[dict[str, Any], int]:
         end = told["until"] if period["until"] is None else min(period["until"], told["until"])
         return float(end - max(period["from"], told["since"]))
 
-    periods = [period for row in told["forwarders"] for period in row["jobs"]]
-    kept = {id(period) for period in nlargest(most, periods, key=seconds)}
-    rows = [{**row, "jobs": [one for one in row["jobs"] if id(one) in kept]} for row in told["forwarders"]]
-    return {**told, "forwarders": rows}, len(periods) - len(kept)
+    kinds = ("jobs", "failures")
+    periods = {kind: [period for row in told["forwarders"] for period in row[kind]] for kind in kinds}
+    kept = {id(period) for kind in kinds for period in nlargest(most, periods[kind], key=seconds)}
+    rows = [
+        {**row, **{kind: [period for period in row[kind] if id(period) in kept] for kind in kinds}}
+        for row in told["forwarders"]
+    ]
+    return {**told, "forwarders": rows}, sum(map(len, periods.values())) - len(kept)

@@ -72,6 +72,13 @@ def test_the_longest_visible_periods_are_kept(most: int) -> None:
     assert (jobs, left_out) == (([2, 3], 1) if most == 2 else ([1, 2, 3], 0))
 
 
-def test_of_periods_of_equal_length_some_are_kept() -> None:
+def test_the_longest_failures_are_kept_too() -> None:
+    states = [ForwarderState("c", A, False, at, "", until) for at, until in ((1.0, 2.0), (5.0, 9.0), (20.0, 30.0))]
+    kept, left_out = longest(made(forwarder_share(1, at=1.0), states=states), 2)
+    assert [failure["from"] for failure in kept["forwarders"][0]["failures"]] == [5.0, 20.0]
+    assert (len(kept["forwarders"][0]["jobs"]), left_out) == (1, 1)
+
+
+def test_some_periods_of_equal_length_are_kept() -> None:
     kept, left_out = longest(made(*(forwarder_share(job, at=1.0) for job in range(1, 6))), 2)
     assert (sum(len(row["jobs"]) for row in kept["forwarders"]), left_out) == (2, 3)
