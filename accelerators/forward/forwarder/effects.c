@@ -205,6 +205,7 @@ int effects_of_reply(struct request *request, const struct message *reply)
     } else if (request->created) {
         request->created->pending = false;
         if (request->type == TATTACH) {
+            request->session->attached = true;
             request->created->path = strdup("");
             request->created->inode = wire_get64(reply->bytes + 12);
             request->created->qid_type = reply->bytes[7];

@@ -16,6 +16,7 @@
 #include "burst.h"
 #include "cache.h"
 #include "log.h"
+#include "session.h"
 
 #define BACKLOG 128
 
@@ -41,7 +42,12 @@ static bool is_needed(const struct forwarder *forwarder)
             return true;
         }
     }
-    return forwarder->sessions != NULL;
+    for (const struct session *session = forwarder->sessions; session; session = session->next) {
+        if (session->attached) { // anybody could make the others
+            return true;
+        }
+    }
+    return false;
 }
 
 // End once nobody has needed this instance for a while, as if an administrator had ended it.

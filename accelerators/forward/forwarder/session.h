@@ -58,6 +58,7 @@ struct session {
     unsigned request_count;
     uint32_t msize; // 0 before Rversion
     bool is_burst;  // the client asked for its job's burst buffer
+    bool attached;  // diod has let the client in
     bool ending;    // the client is gone; replies of diod are awaited, since diod dies if it cannot send them
     bool freed;     // to be freed by the event loop
 };

@@ -87,6 +87,15 @@ def test_a_drain_starts_no_burst_buffer(bursts: Bursts) -> None:
     assert bursts.client(7, "drain").version == UNKNOWN and not bursts.pids()
 
 
+def test_a_connection_that_attaches_nothing_keeps_no_burst_buffer(bursts: Bursts, place: Place) -> None:
+    bursts.start("--linger=1")
+    silent = Nine(place.directory / "clients")
+    place.clients.append(silent)
+    silent.call(TVERSION, struct.pack("<I", 65536) + text(f"{BURST} 7 {os.getuid()}"), NO_TAG)
+    assert len(bursts.pids()) == 1
+    wait_for("its end", lambda: not bursts.pids(), 30)
+
+
 @pytest.mark.parametrize(
     "words",
     [
