@@ -181,7 +181,7 @@ def test_operations_give_the_same_results(burst: BurstSite, mode: str) -> None:
 
 @pytest.mark.slow
 def test_many_operations_give_the_same_results(burst: BurstSite) -> None:
-    compare(burst.site, MANY)
+    compare(burst.site, MANY // 4)
 
 
 def kill(burst: BurstSite, count: int) -> None:
@@ -191,12 +191,12 @@ def kill(burst: BurstSite, count: int) -> None:
 
 
 def test_operations_give_the_same_results_when_burst_buffers_are_killed(burst: BurstSite) -> None:
-    kill(burst, QUICK)
+    kill(burst, 4)
 
 
 @pytest.mark.slow
 def test_many_operations_give_the_same_results_when_burst_buffers_are_killed(burst: BurstSite) -> None:
-    kill(burst, 40)
+    kill(burst, 12)
 
 
 @pytest.mark.parametrize("program_text", [PYTHON, SQLITE], ids=["python", "sqlite"])
