@@ -103,7 +103,8 @@ bool target_is_on_a_prefix(struct state *state, const struct stat *status)
 
 bool target_look(struct state *state, const struct request *request, struct target *target)
 {
-    if ((unsigned)request->fd >= DESCRIPTORS_MAX || !target_is_file(state, request->fd, target)) {
+    if ((unsigned)request->fd >= DESCRIPTORS_MAX || !target_is_file(state, request->fd, target) ||
+        target_is_shunned(state, &target->status)) {
         return false;
     }
     const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);
@@ -111,8 +112,7 @@ bool target_look(struct state *state, const struct request *request, struct targ
     if (state_settings()->burst[0] && (target->status.st_mode & 0111)) {
         return false;
     }
-    return flags >= 0 && target->status.st_nlink > 0 && is_plain(request, (int)flags, target) &&
-           !target_is_shunned(state, &target->status);
+    return flags >= 0 && target->status.st_nlink > 0 && is_plain(request, (int)flags, target);
 }
 
 static bool is_coherent(int fd)
