@@ -344,7 +344,7 @@ bench-web: root deps-matrix deps-browser $(VENV)/.ready build ## measure pages o
 	@$(PYTHON) -m bench.web
 
 .PHONY: bench-forwarding
-bench-forwarding: root deps-forwarding $(VENV)/.ready build ## measure I/O forwarding, the arbiter and burst buffers, on virtual clusters; ONLY=PARTS (needs root; two hours)
+bench-forwarding: root deps-forwarding $(VENV)/.ready build ## measure I/O forwarding, the arbiter and burst buffers, on virtual clusters; ONLY=PARTS (needs root; three hours)
 	@$(PYTHON) -m bench.forwarding $(addprefix --only ,$(ONLY))
 
 .PHONY: bench-mpiio

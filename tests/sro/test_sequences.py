@@ -22,7 +22,7 @@ def test_random_sequences_give_the_same_results_with_the_library(loaded: Loaded)
 def test_many_random_sequences_give_the_same_results_with_the_library(loaded: Loaded) -> None:
     prepare(loaded.directory)
     assert not list(
-        different(loaded.programs / "player", loaded.programs / "libreprise_sro.so", loaded.directory, 1000)
+        different(loaded.programs / "player", loaded.programs / "libreprise_sro.so", loaded.directory, 2000)
     )
 
 

@@ -57,8 +57,8 @@ static struct link *take(struct state *state, uint32_t hash, bool in_handler, in
             atomic_store(&state->given_up_ns, clock_now_ns());
             return NULL;
         }
-        raw_pause(result == LINK_REFUSED ? 50000
-                                         : BURST_RETRY_NS); // refused: other threads have all links or descriptors
+        // refused: other threads have all links or descriptors
+        raw_pause(result == LINK_REFUSED ? 50000 : BURST_RETRY_NS);
     }
     return NULL;
 }
@@ -235,53 +235,59 @@ void burst_settle_and_leave(int fd)
     }
 }
 
-void burst_settle_path(int directory, const char *path)
+// Open a path only to look at its file. Returns a descriptor; -1 if there is no file, or the job has no burst buffer.
+static int open_path(int directory, const char *path, int flags)
 {
     if (!state_get() || !burst_is_on() || !path) {
-        return;
+        return -1;
     }
-    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_CLOEXEC, 0, 0, 0);
+    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_CLOEXEC | flags, 0, 0, 0);
+    return fd < 0 ? -1 : (int)fd;
+}
+
+void burst_settle_path(int directory, const char *path)
+{
+    const int fd = open_path(directory, path, 0);
     if (fd >= 0) {
-        burst_settle((int)fd);
+        burst_settle(fd);
         raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
     }
+}
+
+static void drain_now(struct state *state, bool all)
+{
+    const uint64_t before = signals_block();
+    burst_drain(state, all, before & ~state_usual_signals);
+    signals_restore(before);
 }
 
 void burst_before_rename(int directory, const char *path)
 {
-    struct state *state = state_get();
     struct stat status;
-    if (!state || !burst_is_on() || !path) {
+    const int fd = open_path(directory, path, O_NOFOLLOW);
+    if (fd < 0) {
         return;
     }
-    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
-    if (fd >= 0 && !raw_fstat((int)fd, &status) && S_ISDIR(status.st_mode) && target_is_on_a_prefix(state, &status)) {
-        const uint64_t before = signals_block();
-        burst_drain(state, true, before & ~state_usual_signals);
-        signals_restore(before);
-    } else if (fd >= 0) {
-        burst_settle((int)fd);
+    if (!raw_fstat(fd, &status) && S_ISDIR(status.st_mode) && target_is_on_a_prefix(state_get(), &status)) {
+        drain_now(state_get(), true);
+    } else {
+        burst_settle(fd);
     }
-    if (fd >= 0) {
-        raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    }
+    raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 void burst_after_rename(int directory, const char *path)
 {
-    struct state *state = state_get();
     struct target target;
-    if (!state || !burst_is_on() || !path) {
+    const int fd = open_path(directory, path, O_NOFOLLOW);
+    if (fd < 0) {
         return;
     }
-    const long fd = raw_call(SYS_openat, directory, (long)path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
-    if (fd >= 0 && target_is_file(state, (int)fd, &target)) {
-        sync_close(state, (int)fd); // otherwise its fid would be used, which says nothing about the path
-        burst_settle((int)fd);
+    if (target_is_file(state_get(), fd, &target)) {
+        sync_close(state_get(), fd); // otherwise its fid would be used, which says nothing about the path
+        burst_settle(fd);
     }
-    if (fd >= 0) {
-        raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    }
+    raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 void burst_settle_own(int fd)
@@ -335,8 +341,6 @@ void burst_before_exec(void)
 {
     struct state *state = state_get();
     if (state) {
-        const uint64_t before = signals_block();
-        burst_drain(state, false, before & ~state_usual_signals);
-        signals_restore(before);
+        drain_now(state, false);
     }
 }

@@ -206,6 +206,15 @@ static int forget(int first, int last)
     return error;
 }
 
+int sync_result(int direct, int forwarded)
+{
+    if (direct == 0 && forwarded) {
+        errno = forwarded;
+        return -1;
+    }
+    return direct;
+}
+
 int sync_forget(int fd)
 {
     return forget(fd, fd);

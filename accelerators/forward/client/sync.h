@@ -18,6 +18,10 @@ void sync_all(void);
 // Close a descriptor's file on the forwarders. Returns an error number if one has reported that data are lost.
 int sync_close(struct state *state, int fd);
 
+// Return the result of a call of the kernel's, which returned `direct`, and of the forwarders, which reported an error
+// number or 0: the program gets either error.
+int sync_result(int direct, int forwarded);
+
 // Do what descriptors_forget does for a descriptor. Returns what sync_close returns.
 int sync_forget(int fd);
 

@@ -3,7 +3,6 @@
 // burst buffer. They wait until the file's data are in the file system.
 #ifdef FORWARD_BURST
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -98,32 +97,22 @@ EXPORTED int creat64(const char *path, mode_t mode)
     return NEXT(creat64)(path, mode);
 }
 
-// Return what a call that closes a descriptor returns. An error of delayed writes is reported to the program.
-static int closed(int result, int error)
-{
-    if (result == 0 && error) {
-        errno = error;
-        return -1;
-    }
-    return result;
-}
-
 EXPORTED int close(int fd)
 {
     const int error = sync_forget(fd);
-    return closed(NEXT(close)(fd), error);
+    return sync_result(NEXT(close)(fd), error);
 }
 
 EXPORTED int __close(int fd)
 {
     const int error = sync_forget(fd);
-    return closed(NEXT(__close)(fd), error);
+    return sync_result(NEXT(__close)(fd), error);
 }
 
 EXPORTED int fclose(FILE *stream)
 {
     const int error = sync_forget(stream->_fileno);
-    return closed(NEXT(fclose)(stream), error);
+    return sync_result(NEXT(fclose)(stream), error);
 }
 
 static FILE *after_fopen(FILE *stream)

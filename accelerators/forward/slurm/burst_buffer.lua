@@ -19,10 +19,10 @@ local UNITS = {
   [""] = 1, k = 2^10, m = 2^20, g = 2^30, t = 2^40, p = 2^50, kib = 2^10, mib = 2^20, gib = 2^30, tib = 2^40, pib = 2^50,
   kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, pb = 1e15,
 }
-local NUMBER = "^%d+$"
-local OPTIONS = {
-  ["close"] = "^return$", ["workers"] = NUMBER, ["ram-destagers"] = NUMBER, ["flash-destagers"] = NUMBER,
-  ["ram-threshold"] = NUMBER, ["flash-threshold"] = NUMBER, ["destage-after"] = NUMBER,
+local CLOSE = {["return"] = true, wait = true}
+local NUMBERS = {
+  workers = true, ["ram-destagers"] = true, ["flash-destagers"] = true, ["ram-threshold"] = true,
+  ["flash-threshold"] = true, ["destage-after"] = true,
 }
 
 local function read(path)
@@ -67,7 +67,7 @@ local function wanted(script)
         pool = value
       elseif name == "capacity" then
         capacity = bytes(value)
-      elseif OPTIONS[name] and (value:match(OPTIONS[name]) or (name == "close" and value == "wait")) then
+      elseif (name == "close" and CLOSE[value]) or (NUMBERS[name] and value:match("^%d+$")) then
         options[name] = value
       else
         error(word .. " is unknown: use pool, capacity, close, workers, or a threshold or number of destagers", 0)
@@ -121,18 +121,6 @@ function slurm_bb_pools()
   end)
 end
 
-function slurm_bb_setup()
-  return slurm.SUCCESS, ""
-end
-
-function slurm_bb_data_in()
-  return slurm.SUCCESS, ""
-end
-
-function slurm_bb_real_size()
-  return slurm.SUCCESS, ""
-end
-
 -- Slurm waits for this function, so it only reads and writes small files.
 function slurm_bb_paths(_, script, path)
   return answer(function()
@@ -141,14 +129,6 @@ function slurm_bb_paths(_, script, path)
     file:close()
     return ""
   end)
-end
-
-function slurm_bb_pre_run()
-  return slurm.SUCCESS, ""
-end
-
-function slurm_bb_post_run()
-  return slurm.SUCCESS, ""
 end
 
 -- Wait until all data are in the file system. Until then, the job is in the state STAGE_OUT.
@@ -164,13 +144,16 @@ function slurm_bb_data_out(job)
   end)
 end
 
-function slurm_bb_job_teardown()
-  return slurm.SUCCESS, ""
-end
-
 function slurm_bb_get_status()
   return answer(function()
     local _, forwarders = site()
     return forwarders .. " forwarders\n"
   end)
 end
+
+-- Slurm requires these functions, but there is nothing to do in them.
+local function nothing()
+  return slurm.SUCCESS, ""
+end
+slurm_bb_setup, slurm_bb_data_in, slurm_bb_real_size = nothing, nothing, nothing
+slurm_bb_pre_run, slurm_bb_post_run, slurm_bb_job_teardown = nothing, nothing, nothing
