@@ -172,7 +172,7 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     if (!done && !opened) {
         return BURST_NOT;
     }
-    atomic_store_explicit(&state->marked[request->fd], 1, memory_order_relaxed);
+    atomic_store_explicit(&state->marks[request->fd], MARK_FORWARDED, memory_order_relaxed);
     state_count(request->writing ? &state->counters.write_calls : &state->counters.read_calls, 1);
     state_count(request->writing ? &state->counters.write_bytes : &state->counters.read_bytes, done);
     const int64_t moved = done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
@@ -181,9 +181,9 @@ int64_t burst_move(struct state *state, const struct request *request, const str
 
 void burst_settle(int fd)
 {
-    struct state *state = state_get();
+    struct state *state = burst_is_on() ? state_get() : NULL;
     struct target target;
-    if (!state || !burst_is_on() || !target_is_file(state, fd, &target) || !target.status.st_size) {
+    if (!state || !target_is_file(state, fd, &target) || !target.status.st_size) {
         return;
     }
     const uint64_t before = signals_block();
@@ -209,9 +209,9 @@ void burst_settle(int fd)
 
 void burst_before_direct(const struct request *request)
 {
-    struct state *state = state_get();
+    struct state *state = burst_is_on() ? state_get() : NULL;
     struct target target;
-    if (!state || !burst_is_on() || !target_is_file(state, request->fd, &target)) {
+    if (!state || !target_is_file(state, request->fd, &target)) {
         return;
     }
     const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);

@@ -81,7 +81,7 @@ static int64_t move(struct state *state, struct link *link, struct remote_file *
         }
     }
     count(state, request, done);
-    atomic_store_explicit(&state->marked[request->fd], 1, memory_order_relaxed);
+    atomic_store_explicit(&state->marks[request->fd], MARK_FORWARDED, memory_order_relaxed);
     return done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
 }
 
@@ -134,17 +134,24 @@ static int64_t forward(struct state *state, const struct request *request, const
     return returned;
 }
 
+// Return the state if the file of the request may have to be forwarded. A descriptor that was found not to be forwarded
+// costs no system call for a while.
+static struct state *state_for(const struct request *request)
+{
+    return state_pointer && target_is_left(state_pointer, request->fd) ? NULL : state_get();
+}
+
 bool forward_may(const struct request *request)
 {
     struct target target;
-    struct state *state = state_get();
+    struct state *state = state_for(request);
     return state && target_look(state, request, &target);
 }
 
 ssize_t forward_request(const struct request *request)
 {
     struct target target;
-    struct state *state = state_get();
+    struct state *state = state_for(request);
     if (!state || !target_look(state, request, &target) || burst_is_direct(state, &target)) {
         burst_before_direct(request);
         return FORWARD_NOT;

@@ -133,8 +133,11 @@ struct state {
     struct counters counters;
     struct shunned shunned[SHUNNED_MAX];
     struct link links[LINKS_MAX];
-    _Atomic uint8_t marked[DESCRIPTORS_MAX]; // 1 if a call on the descriptor was forwarded
+    _Atomic int64_t marks[DESCRIPTORS_MAX]; // what is known of each descriptor
 };
+
+// A mark is 0, or this if a call on the descriptor was forwarded, or the time until which its file is not forwarded.
+#define MARK_FORWARDED (-1)
 
 extern struct state *state_pointer;
 extern int64_t state_least_bytes;    // smallest request that is forwarded; INT64_MAX while the library is off

@@ -194,9 +194,10 @@ static int forget(int first, int last)
     }
     first = first < 0 ? 0 : first;
     for (int fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++) {
-        if (atomic_load_explicit(&state->marked[fd], memory_order_relaxed) && state_get()) {
-            atomic_store(&state->marked[fd], 0);
-            const int failed = sync_close(state, fd);
+        const int64_t mark = atomic_load_explicit(&state->marks[fd], memory_order_relaxed);
+        if (mark && state_get()) {
+            atomic_store(&state->marks[fd], 0);
+            const int failed = mark == MARK_FORWARDED ? sync_close(state, fd) : 0;
             error = failed ? failed : error;
         }
     }

@@ -101,10 +101,31 @@ bool target_is_on_a_prefix(struct state *state, const struct stat *status)
     return is_on_a_prefix(state, status->st_dev);
 }
 
+bool target_is_left(struct state *state, int fd)
+{
+    if ((unsigned)fd >= DESCRIPTORS_MAX) {
+        return true;
+    }
+    const int64_t mark = atomic_load_explicit(&state->marks[fd], memory_order_relaxed);
+    return mark > 0 && clock_now_ns() < mark;
+}
+
+// Leave a descriptor's file for a while. Where the kernel has to wait for the burst buffer, each call is looked at.
+static void leave(struct state *state, int fd)
+{
+    int64_t mark = atomic_load_explicit(&state->marks[fd], memory_order_relaxed);
+    if (mark != MARK_FORWARDED && !state_settings()->burst[0]) {
+        atomic_compare_exchange_strong(&state->marks[fd], &mark, clock_now_ns() + SHUN_NS);
+    }
+}
+
 bool target_look(struct state *state, const struct request *request, struct target *target)
 {
-    if ((unsigned)request->fd >= DESCRIPTORS_MAX || !target_is_file(state, request->fd, target) ||
-        target_is_shunned(state, &target->status)) {
+    if ((unsigned)request->fd >= DESCRIPTORS_MAX) {
+        return false;
+    }
+    if (!target_is_file(state, request->fd, target) || target_is_shunned(state, &target->status)) {
+        leave(state, request->fd);
         return false;
     }
     const long flags = raw_call(SYS_fcntl, request->fd, F_GETFL, 0, 0, 0, 0);

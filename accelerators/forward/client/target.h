@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which calls can be forwarded, from what the kernel says about the descriptor at the time of the call. So no
-// call depends on what the descriptor's number meant before.
+// forwarded call depends on what the descriptor's number meant before.
 #ifndef FORWARD_TARGET_H
 #define FORWARD_TARGET_H
 
@@ -24,6 +24,11 @@ struct target {
     struct stat status; // of the descriptor
     bool readable;      // the descriptor may be read
 };
+
+// Return whether a descriptor was found not to be forwarded, a while ago at most. Its number may mean another file
+// since then if the program closed it in a way that the library does not see; then that file is forwarded a little
+// later.
+bool target_is_left(struct state *state, int fd);
 
 // Look at the descriptor of a request. Returns false if the request cannot be forwarded.
 bool target_look(struct state *state, const struct request *request, struct target *target);

@@ -157,6 +157,33 @@ def test_what_is_not_below_the_prefix_is_not_forwarded(site: Site, diod: Diod) -
     assert (ran.status, ran.total("write_bytes")) == (0, 0)
 
 
+REUSED = """
+import os
+piece = bytes(1_000_000)
+outside = os.open("outside", os.O_RDWR | os.O_CREAT)
+for _ in range(3):
+    os.write(outside, piece)
+{again}
+assert inside == outside
+os.write(inside, piece)
+"""
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        'os.close(outside); inside = os.open("files/inside", os.O_RDWR | os.O_CREAT)',
+        'inside = os.dup2(os.open("files/inside", os.O_RDWR | os.O_CREAT), outside)',
+        'os.closerange(outside, 100); inside = os.open("files/inside", os.O_RDWR | os.O_CREAT)',
+    ],
+    ids=["closed", "replaced", "in a range"],
+)
+def test_a_descriptor_is_forwarded_at_once_after_it_meant_another_file(site: Site, diod: Diod, again: str) -> None:
+    ran = site.run("/usr/bin/python3", "-c", REUSED.format(again=again))
+    assert (ran.status, ran.stderr, ran.total("write_bytes")) == (0, "", 1_000_000)
+    assert (site.files / "inside").stat().st_size == 1_000_000
+
+
 def test_a_small_call_connects_to_no_forwarder(site: Site, diod: Diod) -> None:
     (site.files / "small").write_bytes(BYTES[:60_000])
     ran = site.run("/bin/sh", "-c", "cd files; dd if=small of=other bs=1M; cat small other > third")
