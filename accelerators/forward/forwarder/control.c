@@ -15,6 +15,9 @@
 #include "service.h"
 
 #define WRITE_BACK "write-back "
+#define WINDOW "window "
+#define TEXT(number) #number
+#define DIGITS(number) TEXT(number)
 
 struct control {
     struct forwarder *forwarder;
@@ -89,6 +92,31 @@ static const char *choose(struct forwarder *forwarder, char *words)
     return NULL;
 }
 
+// Change the scheduler's window. Return NULL, or what is wrong.
+static const char *change_window(struct forwarder *forwarder, const char *word)
+{
+    uint32_t window_us;
+    if (settings_window(word, &window_us)) {
+        return "use window MICROSECONDS, from " DIGITS(WINDOW_US_MIN) " to " DIGITS(WINDOW_US_MAX);
+    }
+    if (scheduler_set_window(&forwarder->scheduler, window_us)) {
+        return "the scheduler has no windows: start the forwarder with --scheduler=twins";
+    }
+    return NULL;
+}
+
+// Execute a command that changes something. Return NULL, or what is wrong.
+static const char *change(struct forwarder *forwarder, char *line)
+{
+    if (!strncmp(line, WRITE_BACK, strlen(WRITE_BACK))) {
+        return choose(forwarder, line + strlen(WRITE_BACK));
+    }
+    if (!strncmp(line, WINDOW, strlen(WINDOW))) {
+        return change_window(forwarder, line + strlen(WINDOW));
+    }
+    return "unknown command: use status, drain, write-back or window";
+}
+
 static void on_read(struct bufferevent *stream, void *own)
 {
     struct caller *caller = own;
@@ -101,10 +129,7 @@ static void on_read(struct bufferevent *stream, void *own)
             caller->drains = true;
             cache_drain(caller->control->forwarder, drained, caller);
         } else {
-            const char *wrong = "unknown command: use status, drain or write-back";
-            if (!strncmp(line, WRITE_BACK, strlen(WRITE_BACK))) {
-                wrong = choose(caller->control->forwarder, line + strlen(WRITE_BACK));
-            }
+            const char *wrong = change(caller->control->forwarder, line);
             if (wrong) {
                 evbuffer_add_printf(bufferevent_get_output(stream), "{\"error\": \"%s\"}\n", wrong);
             } else {

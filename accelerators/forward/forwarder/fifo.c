@@ -2,44 +2,29 @@
 // First in, first out: requests go to diod in the order of their arrival.
 #include <stdlib.h>
 
-#include "scheduler.h"
+#include "queue.h"
 
-struct fifo {
-    struct scheduled *first;
-    struct scheduled *last;
-};
-
-static void *create(void)
+static void *create(const struct scheduler_options *options)
 {
-    return calloc(1, sizeof(struct fifo));
+    (void)options;
+    return calloc(1, sizeof(struct queue));
 }
 
 static void enqueue(void *own, struct scheduled *scheduled)
 {
-    struct fifo *fifo = own;
-    scheduled->next = NULL;
-    scheduled->previous = fifo->last;
-    *(fifo->last ? &fifo->last->next : &fifo->first) = scheduled;
-    fifo->last = scheduled;
+    queue_append(own, scheduled);
 }
 
 static void withdraw(void *own, struct scheduled *scheduled)
 {
-    struct fifo *fifo = own;
-    *(scheduled->previous ? &scheduled->previous->next : &fifo->first) = scheduled->next;
-    *(scheduled->next ? &scheduled->next->previous : &fifo->last) = scheduled->previous;
+    queue_remove(own, scheduled);
 }
 
-static struct scheduled *next(void *own, uint64_t now_ns, uint64_t *wake_ns)
+static struct scheduled *next(void *own, const struct instant *now, uint64_t *wake_ns)
 {
-    struct fifo *fifo = own;
-    struct scheduled *scheduled = fifo->first;
-    (void)now_ns;
+    (void)now;
     (void)wake_ns;
-    if (scheduled) {
-        withdraw(fifo, scheduled);
-    }
-    return scheduled;
+    return queue_take(own);
 }
 
 const struct scheduler_policy fifo_policy = {

@@ -18,6 +18,10 @@ unsigned service_gauges(const struct forwarder *forwarder, struct gauge *gauges)
     gauges[count++] =
         (struct gauge){"queue_length", "Reads and writes that wait for their turn", forwarder->scheduler.waiting};
     gauges[count++] = (struct gauge){"in_service", "Reads and writes at diod", forwarder->scheduler.running};
+    if (forwarder->scheduler.window_us) {
+        gauges[count++] =
+            (struct gauge){"window_us", "Microseconds of each data server's turn", forwarder->scheduler.window_us};
+    }
     if (forwarder->settings.bursts) {
         gauges[count++] = (struct gauge){"burst_buffers", "Burst buffers of jobs", burst_count(&forwarder->settings)};
     }

@@ -24,6 +24,15 @@
 #define JOBS_MAX 64          // jobs with metrics of their own; jobs beyond are counted together as "other"
 #define JOB_NAME_MAX 63      // bytes of a job's name; a longer one is cut
 
+// -- schedulers --
+
+#define SERVERS_MAX 1024             // data servers; each has a queue
+#define NUMBER_OF_FORWARDER_MAX 4095 // largest number of a forwarder
+#define WINDOW_US_MIN 125            // shortest window; a shorter one holds no request of 64 KiB at 500 MB/s
+#define WINDOW_US_MAX 1000000        // longest window; requests wait for one of each other data server
+#define STRIPE_BYTES_MIN 4096ULL     // smallest stripe; file systems have 64 KiB and more
+#define STRIPE_BYTES_MAX (1ULL << 40)
+
 // -- write-back --
 
 #define THREADS_MAX 64        // upper limit of workers and destagers

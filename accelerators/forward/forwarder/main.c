@@ -119,6 +119,17 @@ static void allow_descriptors(void)
     }
 }
 
+static int start_scheduler(struct forwarder *forwarder)
+{
+    const struct settings *settings = &forwarder->settings;
+    struct scheduler_options options = {.layout.servers = (unsigned)settings->servers,
+                                        .number = (unsigned)settings->number,
+                                        .window_us = (uint32_t)settings->window};
+    layout_read(&options.layout, settings->layout); // it was valid when it was read
+    return scheduler_start(&forwarder->scheduler, forwarder->base, scheduler_policy(settings->scheduler), &options,
+                           (unsigned)settings->workers);
+}
+
 static int start(struct program *program)
 {
     struct forwarder *forwarder = &program->forwarder;
@@ -126,8 +137,7 @@ static int start(struct program *program)
     const char *why = "there is no memory";
     char error[500];
     forwarder->base = event_base_new();
-    if (!forwarder->base || scheduler_start(&forwarder->scheduler, forwarder->base,
-                                            scheduler_policy(settings->scheduler), (unsigned)settings->workers)) {
+    if (!forwarder->base || start_scheduler(forwarder)) {
         log_line("cannot start: %s", why);
         return -1;
     }

@@ -26,10 +26,17 @@ static const struct option {
     {"listen", NULL, true, 0, 0, 0, offsetof(struct settings, listen), "HOST:PORT or socket path to accept clients on"},
     {"diod", NULL, true, 0, 0, 0, offsetof(struct settings, diod), "HOST:PORT or socket path of diod"},
     {"metrics", NULL, true, 0, 0, 0, offsetof(struct settings, metrics), "HOST:PORT that serves metrics over HTTP"},
-    {"control", NULL, true, 0, 0, 0, offsetof(struct settings, control),
-     "socket path for the commands status and drain"},
+    {"control", NULL, true, 0, 0, 0, offsetof(struct settings, control), "socket path for commands"},
     {"job", NULL, true, 0, 0, 0, offsetof(struct settings, job), "job's name in the metrics"},
-    {"scheduler", NULL, true, 0, 0, 0, offsetof(struct settings, scheduler), "policy of the order of requests: fifo"},
+    {"scheduler", NULL, true, 0, 0, 0, offsetof(struct settings, scheduler),
+     "policy of the order of requests: " SCHEDULER_POLICIES},
+    {"servers", NULL, false, 1, 1, SERVERS_MAX, offsetof(struct settings, servers), "data servers of the file system"},
+    {"layout", NULL, true, 0, 0, 0, offsetof(struct settings, layout),
+     "which data server has which bytes: file or stripe:BYTES"},
+    {"number", NULL, false, 0, 0, NUMBER_OF_FORWARDER_MAX, offsetof(struct settings, number),
+     "this forwarder's number, different for each one of the file system"},
+    {"window", NULL, false, 1000, WINDOW_US_MIN, WINDOW_US_MAX, offsetof(struct settings, window),
+     "microseconds of each data server's turn"},
     {"workers", NULL, false, 16, 1, THREADS_MAX, offsetof(struct settings, workers),
      "reads and writes at diod at a time"},
     {"write-back", MODES, false, 0, 0, 2, offsetof(struct settings, write_back),
@@ -91,6 +98,26 @@ int settings_mode(const char *text, int64_t *mode)
     return choose(MODES, text, mode);
 }
 
+// Read a number that an option may have. Return 0; -1 if it is none.
+static int read_number(const struct option *option, const char *text, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return *text < '0' || *text > '9' || *end || errno || *number < option->least || *number > option->most ? -1 : 0;
+}
+
+int settings_window(const char *text, uint32_t *window_us)
+{
+    static const struct option window = {.least = WINDOW_US_MIN, .most = WINDOW_US_MAX};
+    int64_t number;
+    if (read_number(&window, text, &number)) {
+        return -1;
+    }
+    *window_us = (uint32_t)number;
+    return 0;
+}
+
 static int set(struct settings *settings, const char *name, size_t name_bytes, const char *value, char *error,
                size_t room)
 {
@@ -122,15 +149,10 @@ static int set(struct settings *settings, const char *name, size_t name_bytes, c
                 snprintf(error, room, "%s=\"%.100s\" is unknown: use one of %s", option->name, value, option->choices);
                 return -1;
             }
-        } else {
-            char *end;
-            errno = 0;
-            number = strtoll(value, &end, 10);
-            if (*value < '0' || *value > '9' || *end || errno || number < option->least || number > option->most) {
-                snprintf(error, room, "%s=\"%.100s\" is invalid: use a number from %" PRId64 " to %" PRId64,
-                         option->name, value, option->least, option->most);
-                return -1;
-            }
+        } else if (read_number(option, value, &number)) {
+            snprintf(error, room, "%s=\"%.100s\" is invalid: use a number from %" PRId64 " to %" PRId64, option->name,
+                     value, option->least, option->most);
+            return -1;
         }
         memcpy(place, &number, sizeof number);
         return 0;
@@ -218,7 +240,13 @@ static int check(const struct settings *settings, char *error, size_t room)
         return -1;
     }
     if (!scheduler_policy(settings->scheduler)) {
-        snprintf(error, room, "scheduler=\"%.100s\" is unknown: use fifo", settings->scheduler);
+        snprintf(error, room, "scheduler=\"%.100s\" is unknown: use " SCHEDULER_POLICIES, settings->scheduler);
+        return -1;
+    }
+    struct layout ignored;
+    if (layout_read(&ignored, settings->layout)) {
+        snprintf(error, room, "layout=\"%.100s\" is unknown: use file, or stripe:BYTES with %llu to %llu bytes",
+                 settings->layout, STRIPE_BYTES_MIN, STRIPE_BYTES_MAX);
         return -1;
     }
     if (settings->write_back == WRITE_BACK_FLASH && !settings->flash) {
@@ -258,5 +286,6 @@ int settings_read(struct settings *settings, int argc, char **argv, char *error,
         }
     }
     settings->scheduler = settings->scheduler ? settings->scheduler : fifo_policy.name;
+    settings->layout = settings->layout ? settings->layout : "file";
     return check(settings, error, room);
 }

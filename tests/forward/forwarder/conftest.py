@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -41,6 +41,44 @@ def program() -> Path:
 def build(directory: Path) -> None:
     words = ["make", "-s", "-C", str(SOURCE), f"BUILD={directory}", f"CC={COMPILER}", f"CFLAGS={FLAGS}"]
     subprocess.run(words, check=True, capture_output=True)
+
+
+DRIVERS = {
+    "policies": ("scheduler", "layout", "queue", "fifo", "sjf", "twins"),
+}
+"""Programs that drive parts of the forwarder with made-up clocks, and those parts."""
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """Directory of the programs that drive parts of the forwarder."""
+
+    directory: Path
+
+    def drive(self, name: str, lines: Iterable[str]) -> list[str]:
+        """Return the lines that a program prints for lines of input."""
+        text = "".join(f"{line}\n" for line in lines)
+        done = subprocess.run([self.directory / name], input=text, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="session")
+def drivers(program: Path) -> Drivers:
+    """Return the programs that drive parts of the forwarder, built once and kept."""
+    assert program
+    files = [*SOURCE.glob("*.[ch]"), *Path(__file__).parent.glob("*.c"), Path(__file__)]
+    return Drivers(built_once("forwarder-drivers", COMPILER, files, build_drivers))
+
+
+def build_drivers(directory: Path) -> None:
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    flags += ["-iquote", str(SOURCE)]
+    for name, parts in DRIVERS.items():
+        files = [str(Path(__file__).parent / f"{name}.c"), *(str(SOURCE / f"{part}.c") for part in parts)]
+        words = [COMPILER, *flags, *files, "-o", str(directory / name), "-levent_core"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def within(munge: Path | None) -> list[str]:

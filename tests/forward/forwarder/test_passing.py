@@ -272,7 +272,7 @@ BAD_OPTIONS = {
     "--write-back=flash": "write-back=flash has no directory: use --flash=DIRECTORY",
     "--wrokers=3": 'there is no option "wrokers": `reprise-forwarder --help` lists them',
     "workers": '"workers" is no option: write it as --name=value',
-    "--scheduler=best": 'scheduler="best" is unknown: use fifo',
+    "--scheduler=best": 'scheduler="best" is unknown: use fifo, sjf or twins',
     "--config=/nowhere": "/nowhere cannot be read: No such file or directory",
     "--listen=a": 'listen="a" cannot be listened on: it is neither HOST:PORT nor a path that begins with "/"',
 }

@@ -23,7 +23,7 @@ def test_the_page_lists_the_options_of_the_help(place: Place) -> None:
 
 def test_the_page_lists_the_metrics(place: Place) -> None:
     (place.directory / "bursts").mkdir()
-    place.start("--write-back=ram", f"--bursts={place.directory}/bursts")
+    place.start("--write-back=ram", f"--bursts={place.directory}/bursts", "--scheduler=twins")
     place.client().walk("")
     status = place.control("status")
     names = {name.partition("{")[0].removeprefix("reprise_forwarder_") for name in place.metrics()}

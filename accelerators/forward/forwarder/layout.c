@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limits.h"
+
+#define STRIPE "stripe:"
+
+int layout_read(struct layout *layout, const char *rule)
+{
+    if (!strcmp(rule, "file")) {
+        layout->stripe_bytes = 0;
+        return 0;
+    }
+    if (strncmp(rule, STRIPE, strlen(STRIPE)) != 0) {
+        return -1;
+    }
+    const char *digits = rule + strlen(STRIPE);
+    if (!*digits || strspn(digits, "0123456789") != strlen(digits)) {
+        return -1;
+    }
+    errno = 0;
+    const unsigned long long bytes = strtoull(digits, NULL, 10);
+    if (errno || bytes < STRIPE_BYTES_MIN || bytes > STRIPE_BYTES_MAX) {
+        return -1;
+    }
+    layout->stripe_bytes = bytes;
+    return 0;
+}
+
+unsigned layout_server(const struct layout *layout, uint64_t file, uint64_t offset)
+{
+    // The remainders are added, because the sum of the numbers themselves could exceed 64 bits.
+    const uint64_t first = file % layout->servers;
+    const uint64_t stripe = layout->stripe_bytes ? offset / layout->stripe_bytes % layout->servers : 0;
+    return (unsigned)((first + stripe) % layout->servers);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server time windows (Bez 2020, section 3.4): a queue for each data server of the file system. During a window, only
+// requests of one queue go to diod, in order of arrival; then it is the next queue's turn. Requests of other queues
+// wait, even if nothing else is to do. Forwarders serve different data servers at a time, because each begins at
+// another queue.
+//
+// The wall clock gives the queue whose turn it is, so that forwarders with synchronized clocks need no messages to stay
+// apart, and one that starts later fits in. The first window therefore begins with the first request, and ends with the
+// windows of the other forwarders.
+#include <stdlib.h>
+
+#include "queue.h"
+
+#define NS_PER_US 1000U
+
+struct twins {
+    struct layout layout;
+    unsigned number;
+    uint64_t window_ns;
+    struct queue queues[]; // one for each data server
+};
+
+static void *create(const struct scheduler_options *options)
+{
+    const unsigned servers = options->layout.servers;
+    struct twins *twins = calloc(1, sizeof *twins + servers * sizeof twins->queues[0]);
+    if (twins) {
+        twins->layout = options->layout;
+        twins->number = options->number;
+        twins->window_ns = (uint64_t)options->window_us * NS_PER_US;
+    }
+    return twins;
+}
+
+// Return a request's queue. Queues are in another order in each forwarder, which keeps forwarders apart.
+static struct queue *queue_of(struct twins *twins, const struct scheduled *scheduled)
+{
+    const unsigned server = layout_server(&twins->layout, scheduled->file, scheduled->offset);
+    return &twins->queues[(server + twins->number) % twins->layout.servers];
+}
+
+static void enqueue(void *own, struct scheduled *scheduled)
+{
+    queue_append(queue_of(own, scheduled), scheduled);
+}
+
+static void withdraw(void *own, struct scheduled *scheduled)
+{
+    queue_remove(queue_of(own, scheduled), scheduled);
+}
+
+static struct scheduled *next(void *own, const struct instant *now, uint64_t *wake_ns)
+{
+    struct twins *twins = own;
+    const unsigned servers = twins->layout.servers;
+    const uint64_t current = now->wall_ns / twins->window_ns % servers;
+    struct scheduled *scheduled = queue_take(&twins->queues[current]);
+    if (scheduled) {
+        return scheduled;
+    }
+    // Nothing happens before the window of the next queue that has requests.
+    for (unsigned i = 1; i < servers; i++) {
+        if (twins->queues[(current + i) % servers].first) {
+            *wake_ns = now->monotonic_ns + i * twins->window_ns - now->wall_ns % twins->window_ns;
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void set_window(void *own, uint32_t window_us)
+{
+    struct twins *twins = own;
+    twins->window_ns = (uint64_t)window_us * NS_PER_US;
+}
+
+const struct scheduler_policy twins_policy = {
+    .name = "twins",
+    .has_timer = true,
+    .create = create,
+    .destroy = free,
+    .enqueue = enqueue,
+    .next = next,
+    .withdraw = withdraw,
+    .set_window = set_window,
+};
