@@ -46,6 +46,24 @@ static void answer(struct caller *caller)
                         metrics->lost_bytes);
 }
 
+static void answer_patterns(struct caller *caller)
+{
+    struct metrics *metrics = &caller->control->forwarder->metrics;
+    struct evbuffer *to = bufferevent_get_output(caller->stream);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream) {
+        evbuffer_add_printf(to, "{\"error\": \"there is no memory\"}\n");
+        return;
+    }
+    patterns_advance(&metrics->patterns, scheduler_now());
+    patterns_print_json(metrics, stream);
+    fclose(stream);
+    evbuffer_add(to, text, bytes);
+    free(text);
+}
+
 static void end(struct caller *caller)
 {
     if (caller->stream) {
@@ -102,6 +120,7 @@ static const char *change_window(struct forwarder *forwarder, const char *word)
     if (scheduler_set_window(&forwarder->scheduler, window_us)) {
         return "the scheduler has no windows: start the forwarder with --scheduler=twins";
     }
+    patterns_set_window(&forwarder->metrics, window_us, scheduler_now());
     return NULL;
 }
 
@@ -114,7 +133,7 @@ static const char *change(struct forwarder *forwarder, char *line)
     if (!strncmp(line, WINDOW, strlen(WINDOW))) {
         return change_window(forwarder, line + strlen(WINDOW));
     }
-    return "unknown command: use status, drain, write-back or window";
+    return "unknown command: use status, patterns, drain, write-back or window";
 }
 
 static void on_read(struct bufferevent *stream, void *own)
@@ -125,6 +144,8 @@ static void on_read(struct bufferevent *stream, void *own)
     while (!caller->drains && (line = evbuffer_readln(from, NULL, EVBUFFER_EOL_ANY))) {
         if (!strcmp(line, "status")) {
             answer(caller);
+        } else if (!strcmp(line, "patterns")) {
+            answer_patterns(caller);
         } else if (!strcmp(line, "drain")) {
             caller->drains = true;
             cache_drain(caller->control->forwarder, drained, caller);

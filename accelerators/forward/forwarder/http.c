@@ -30,7 +30,7 @@ unsigned service_gauges(const struct forwarder *forwarder, struct gauge *gauges)
 
 static void answer(struct evhttp_request *request, void *own)
 {
-    const struct forwarder *forwarder = own;
+    struct forwarder *forwarder = own;
     struct gauge gauges[GAUGES_MAX];
     char *text = NULL;
     size_t bytes = 0;
@@ -38,6 +38,7 @@ static void answer(struct evhttp_request *request, void *own)
     struct evbuffer *body = evbuffer_new();
     if (stream && body) {
         const unsigned count = service_gauges(forwarder, gauges);
+        patterns_advance(&forwarder->metrics.patterns, scheduler_now());
         metrics_print(&forwarder->metrics, gauges, count, stream);
         fclose(stream);
         evbuffer_add(body, text, bytes);

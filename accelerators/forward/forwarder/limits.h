@@ -22,6 +22,8 @@
 #define FIDS_MAX 65536       // fids of a connection; a client needs one for each open file, and some for directories
 #define PATH_BYTES_MAX 4096  // path of a file below its export; write-back leaves out files with longer ones
 #define JOBS_MAX 64          // jobs with metrics of their own; jobs beyond are counted together as "other"
+#define STREAMS_MAX 16384    // files of jobs whose last accesses are remembered; each takes 32 bytes
+#define PATTERN_JOBS_MAX 16  // jobs whose patterns are metrics; each has 14 time series
 #define JOB_NAME_MAX 63      // bytes of a job's name; a longer one is cut
 
 // -- schedulers --

@@ -126,8 +126,12 @@ static int start_scheduler(struct forwarder *forwarder)
                                         .number = (unsigned)settings->number,
                                         .window_us = (uint32_t)settings->window};
     layout_read(&options.layout, settings->layout); // it was valid when it was read
-    return scheduler_start(&forwarder->scheduler, forwarder->base, scheduler_policy(settings->scheduler), &options,
-                           (unsigned)settings->workers);
+    if (scheduler_start(&forwarder->scheduler, forwarder->base, scheduler_policy(settings->scheduler), &options,
+                        (unsigned)settings->workers)) {
+        return -1;
+    }
+    patterns_start(&forwarder->metrics.patterns, scheduler_wall, scheduler_now(), forwarder->scheduler.window_us);
+    return 0;
 }
 
 static int start(struct program *program)

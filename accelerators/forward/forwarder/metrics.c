@@ -6,7 +6,7 @@
 
 #define FIRST_LATENCY_NS 16000U
 
-static const char *const operations[] = {"read", "write", "other"};
+const char *const metrics_operations[] = {"read", "write", "other"};
 
 // Return the job whose connections ended first; NULL if all have connections.
 static struct job *oldest(struct metrics *metrics)
@@ -37,13 +37,13 @@ struct job *metrics_job(struct metrics *metrics, const char *name)
     }
     struct job *job = metrics->job_count < JOBS_MAX ? &metrics->jobs[metrics->job_count++] : oldest(metrics);
     if (job) {
-        *job = (struct job){.write_back = -1};
+        *job = (struct job){.write_back = -1, .number = ++metrics->names};
         memcpy(job->name, clean, sizeof clean);
         return job;
     }
     job = &metrics->jobs[JOBS_MAX];
     if (!job->name[0]) {
-        job->write_back = -1;
+        *job = (struct job){.write_back = -1, .number = ++metrics->names};
         memcpy(job->name, "other", sizeof "other");
     }
     return job;
@@ -87,7 +87,7 @@ static void print_number(FILE *to, const char *name, const char *type, const cha
 
 static void print_histogram(FILE *to, const struct job *job, enum operation operation)
 {
-    const char *const label = operations[operation];
+    const char *const label = metrics_operations[operation];
     uint64_t sum = 0;
     uint64_t limit = FIRST_LATENCY_NS;
     for (unsigned i = 0; i < LATENCIES; i++, limit *= 4) {
@@ -114,7 +114,7 @@ void metrics_print(const struct metrics *metrics, const struct gauge *gauges, un
     for (unsigned i = 0; i < jobs; i++) {
         for (int k = 0; k < OPERATION_OTHER; k++) {
             fprintf(to, "reprise_forwarder_bytes_total{job=\"%s\",operation=\"%s\"} %" PRIu64 "\n",
-                    metrics->jobs[i].name, operations[k], metrics->jobs[i].bytes[k]);
+                    metrics->jobs[i].name, metrics_operations[k], metrics->jobs[i].bytes[k]);
         }
     }
     fputs("# HELP reprise_forwarder_request_seconds Time from a request's arrival to its reply\n"
@@ -141,6 +141,10 @@ void metrics_print(const struct metrics *metrics, const struct gauge *gauges, un
     print_number(to, "burst_buffers_started_total", "counter", "Burst buffers started", metrics->bursts_started);
     print_number(to, "burst_buffers_denied_total", "counter",
                  "Connections without the burst buffer that they asked for", metrics->bursts_denied);
+    print_number(to, "pattern_files_replaced_total", "counter",
+                 "Files forgotten in a second in which they were used, because there were too many",
+                 metrics->patterns.replaced);
+    patterns_print(metrics, to);
     for (unsigned i = 0; i < count; i++) {
         print_number(to, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
     }

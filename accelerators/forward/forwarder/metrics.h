@@ -7,8 +7,11 @@
 #include <stdio.h>
 
 #include "limits.h"
+#include "patterns.h"
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_OTHER, OPERATIONS };
+
+extern const char *const metrics_operations[]; // names
 
 #define LATENCIES 14 // buckets of 16 us, 64 us, ... each four times as long; the last one has no upper limit
 
@@ -21,12 +24,16 @@ struct job {
     uint64_t bytes[2]; // by OPERATION_READ and OPERATION_WRITE
     uint64_t latencies[OPERATIONS][LATENCIES];
     uint64_t latency_ns[OPERATIONS]; // sum
+    uint64_t number;                 // different for each job
+    struct pattern patterns[2];      // as bytes
 };
 
 struct metrics {
     struct job jobs[JOBS_MAX + 1];
     unsigned job_count;
-    uint64_t uses;        // of jobs
+    uint64_t uses;  // of jobs
+    uint64_t names; // jobs that have had a place
+    struct patterns patterns;
     uint64_t connections; // now
     uint64_t connections_total;
     uint64_t refused; // connections that broke the protocol or exceeded a limit

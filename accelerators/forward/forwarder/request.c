@@ -48,6 +48,39 @@ static enum operation operation_of(const struct request *request)
     return request->type == TREAD ? OPERATION_READ : request->type == TWRITE ? OPERATION_WRITE : OPERATION_OTHER;
 }
 
+// Return the access pattern that a request belongs to; NULL if it does not read or write a job's file.
+static struct pattern *pattern_of(const struct request *request)
+{
+    const enum operation operation = operation_of(request);
+    const bool counts = operation != OPERATION_OTHER && request->session->job && request->fid && request->fid->root;
+    return counts ? &request->session->job->patterns[operation] : NULL;
+}
+
+void request_count(struct request *request)
+{
+    struct pattern *pattern = pattern_of(request);
+    if (pattern) {
+        const struct access access = {.owner = request->session->job->number * OPERATIONS + operation_of(request),
+                                      .file = request->fid->inode,
+                                      .offset = request->offset,
+                                      .bytes = request->bytes};
+        patterns_arrived(&request->session->forwarder->metrics.patterns, pattern, &access,
+                         request->scheduled.arrived_ns);
+    }
+}
+
+static void count_reply(struct request *request, const struct message *reply)
+{
+    const bool failed = reply->bytes[4] == RLERROR || reply->length < 11;
+    const uint64_t bytes = failed ? 0 : wire_get32(reply->bytes + 7);
+    const uint64_t now_ns = scheduler_now();
+    struct pattern *pattern = pattern_of(request);
+    metrics_count(request->session->job, operation_of(request), bytes, now_ns - request->scheduled.arrived_ns);
+    if (pattern && bytes) {
+        patterns_served(&request->session->forwarder->metrics.patterns, pattern, bytes, now_ns);
+    }
+}
+
 static void send_to_diod(struct request *request)
 {
     struct session *session = request->session;
@@ -135,9 +168,7 @@ void request_end(struct request *request, struct message *reply)
     if (reply) {
         wire_put16(reply->bytes + 5, request->type == TVERSION ? NO_TAG : request->tag);
         if (session->job) {
-            const bool failed = reply->bytes[4] == RLERROR;
-            const uint64_t bytes = failed || reply->length < 11 ? 0 : wire_get32(reply->bytes + 7);
-            metrics_count(session->job, operation_of(request), bytes, scheduler_now() - request->scheduled.arrived_ns);
+            count_reply(request, reply);
         }
         if (session->client.fd >= 0) {
             link_send(&session->client, reply);

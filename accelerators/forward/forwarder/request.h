@@ -54,6 +54,9 @@ struct request *request_new(struct session *session, struct message *message);
 // Return the request with a client's tag; NULL if there is none.
 struct request *request_find(const struct session *session, uint16_t tag);
 
+// Count a valid read or write that has arrived in its job's access pattern; other requests are left out.
+void request_count(struct request *request);
+
 // Continue after the requests before it: to the cache, the scheduler, or diod.
 void request_proceed(struct request *request);
 

@@ -115,6 +115,7 @@ static void from_client(struct link *link, struct message *message)
             effects_undo(request);
             request_fail(request, failed);
         } else {
+            request_count(request);
             if (request->fid && order_applies(request->type)) {
                 order_enter(request);
             }

@@ -45,6 +45,7 @@ def build(directory: Path) -> None:
 
 DRIVERS = {
     "policies": ("scheduler", "layout", "queue", "fifo", "sjf", "twins"),
+    "patterns": ("patterns", "features", "metrics"),
 }
 """Programs that drive parts of the forwarder with made-up clocks, and those parts."""
 
@@ -165,13 +166,17 @@ class Place:
         return self.forwarder.wait(timeout=30)
 
     def control(self, command: str) -> dict[str, Any]:
-        """Return the answer to a command."""
+        """Return the answer to a command, an object."""
+        answer: dict[str, Any] = json.loads(self.command(command))
+        return answer
+
+    def command(self, command: str) -> str:
+        """Return the line that answers a command."""
         with socket.socket(socket.AF_UNIX) as stream:
             stream.settimeout(30)
             stream.connect(str(self.directory / "control"))
             stream.sendall(command.encode() + b"\n")
-            answer: dict[str, Any] = json.loads(stream.makefile().readline())
-            return answer
+            return stream.makefile().readline()
 
     def metrics(self) -> dict[str, float]:
         """Return the values of all metrics, by their name with labels."""

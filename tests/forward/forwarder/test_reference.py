@@ -8,6 +8,7 @@ import subprocess
 
 from tests.forward.forwarder.conftest import Place
 from tests.places import ROOT
+from tests.waiting import wait_for
 
 PAGE = (ROOT / "docs/reference/forwarder.md").read_text()
 
@@ -24,9 +25,17 @@ def test_the_page_lists_the_options_of_the_help(place: Place) -> None:
 def test_the_page_lists_the_metrics(place: Place) -> None:
     (place.directory / "bursts").mkdir()
     place.start("--write-back=ram", f"--bursts={place.directory}/bursts", "--scheduler=twins")
-    place.client().walk("")
+    nine = place.client()
+    fid = nine.create("file")
+
+    def values() -> dict[str, float] | None:
+        for offset in range(2):
+            nine.write(fid, offset, b"x")
+        return page if "pattern_distance" in str(page := place.metrics()) else None
+
+    page = wait_for("the patterns", values)  # in the second after the first requests
     status = place.control("status")
-    names = {name.partition("{")[0].removeprefix("reprise_forwarder_") for name in place.metrics()}
+    names = {name.partition("{")[0].removeprefix("reprise_forwarder_") for name in page}
     names = {re.sub("^(request_seconds)_(bucket|sum|count)$", r"\1", name) for name in names}
     table = re.findall(r"^\| `(\w+)(?:\{.*\})?`( \*)? \| (?:counter|gauge|histogram) \|", PAGE, re.MULTILINE)
     assert {name for name, _ in table} == names
