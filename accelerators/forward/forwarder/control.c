@@ -12,6 +12,7 @@
 
 #include "address.h"
 #include "cache.h"
+#include "log.h"
 #include "service.h"
 
 #define WRITE_BACK "write-back "
@@ -124,6 +125,24 @@ static const char *change_window(struct forwarder *forwarder, const char *word)
     return NULL;
 }
 
+// Read the map of the layout again, which may have changed. Return NULL, or what is wrong.
+static const char *change_layout(struct forwarder *forwarder)
+{
+    struct layout *layout = &forwarder->layout;
+    char error[500];
+    if (!layout->map_path) {
+        return "there is no map: start the forwarder with --layout=map:FILE";
+    }
+    struct layout_map *map = layout_map_read(layout->map_path, layout->servers, error, sizeof error);
+    if (!map) {
+        log_line("the old map of the layout stays in use: %s", error);
+        return "the old map stays in use, because the new one is invalid: see the log";
+    }
+    layout_map_free(layout->map);
+    layout->map = map;
+    return NULL;
+}
+
 // Execute a command that changes something. Return NULL, or what is wrong.
 static const char *change(struct forwarder *forwarder, char *line)
 {
@@ -133,7 +152,10 @@ static const char *change(struct forwarder *forwarder, char *line)
     if (!strncmp(line, WINDOW, strlen(WINDOW))) {
         return change_window(forwarder, line + strlen(WINDOW));
     }
-    return "unknown command: use status, patterns, drain, write-back or window";
+    if (!strcmp(line, "layout")) {
+        return change_layout(forwarder);
+    }
+    return "unknown command: use status, patterns, drain, write-back, window or layout";
 }
 
 static void on_read(struct bufferevent *stream, void *own)

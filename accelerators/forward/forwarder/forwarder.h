@@ -15,6 +15,7 @@ struct session;
 struct forwarder {
     struct event_base *base;
     struct settings settings;
+    struct layout layout;
     struct scheduler scheduler;
     struct metrics metrics;
     struct session *sessions; // all connections of clients

@@ -8,11 +8,17 @@
 #include "limits.h"
 
 #define STRIPE "stripe:"
+#define MAP "map:"
 
 int layout_read(struct layout *layout, const char *rule)
 {
+    layout->stripe_bytes = 0;
+    layout->map_path = NULL;
     if (!strcmp(rule, "file")) {
-        layout->stripe_bytes = 0;
+        return 0;
+    }
+    if (!strncmp(rule, MAP, strlen(MAP)) && rule[strlen(MAP)]) {
+        layout->map_path = rule + strlen(MAP);
         return 0;
     }
     if (strncmp(rule, STRIPE, strlen(STRIPE)) != 0) {
@@ -33,6 +39,10 @@ int layout_read(struct layout *layout, const char *rule)
 
 unsigned layout_server(const struct layout *layout, uint64_t file, uint64_t offset)
 {
+    unsigned server;
+    if (layout->map && layout_map_find(layout->map, file, offset, &server)) {
+        return server;
+    }
     // The remainders are added, because the sum of the numbers themselves could exceed 64 bits.
     const uint64_t first = file % layout->servers;
     const uint64_t stripe = layout->stripe_bytes ? offset / layout->stripe_bytes % layout->servers : 0;

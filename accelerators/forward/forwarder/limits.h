@@ -34,6 +34,8 @@
 #define WINDOW_US_MAX 1000000        // longest window; requests wait for one of each other data server
 #define STRIPE_BYTES_MIN 4096ULL     // smallest stripe; file systems have 64 KiB and more
 #define STRIPE_BYTES_MAX (1ULL << 40)
+#define MAPPED_FILES_MAX 65536        // files in a map of the layout; it takes 4 MiB of memory
+#define MAPPED_SERVERS_MAX (1U << 19) // stripes of these files
 
 // -- write-back --
 

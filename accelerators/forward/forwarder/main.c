@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -119,15 +120,20 @@ static void allow_descriptors(void)
     }
 }
 
-static int start_scheduler(struct forwarder *forwarder)
+static int start_scheduler(struct forwarder *forwarder, char *error, size_t room)
 {
     const struct settings *settings = &forwarder->settings;
-    struct scheduler_options options = {.layout.servers = (unsigned)settings->servers,
-                                        .number = (unsigned)settings->number,
-                                        .window_us = (uint32_t)settings->window};
-    layout_read(&options.layout, settings->layout); // it was valid when it was read
+    struct layout *layout = &forwarder->layout;
+    const struct scheduler_options options = {
+        .layout = layout, .number = (unsigned)settings->number, .window_us = (uint32_t)settings->window};
+    layout->servers = (unsigned)settings->servers;
+    layout_read(layout, settings->layout); // it was valid when it was read
+    if (layout->map_path && !(layout->map = layout_map_read(layout->map_path, layout->servers, error, room))) {
+        return -1;
+    }
     if (scheduler_start(&forwarder->scheduler, forwarder->base, scheduler_policy(settings->scheduler), &options,
                         (unsigned)settings->workers)) {
+        snprintf(error, room, "cannot start: there is no memory");
         return -1;
     }
     patterns_start(&forwarder->metrics.patterns, scheduler_wall, scheduler_now(), forwarder->scheduler.window_us);
@@ -141,7 +147,7 @@ static int start(struct program *program)
     const char *why = "there is no memory";
     char error[500];
     forwarder->base = event_base_new();
-    if (!forwarder->base || start_scheduler(forwarder)) {
+    if (!forwarder->base) {
         log_line("cannot start: %s", why);
         return -1;
     }
@@ -149,7 +155,7 @@ static int start(struct program *program)
         log_line("hand-over=\"%s\" cannot be locked: %s", settings->hand_over, why);
         return -1;
     }
-    if (cache_start(forwarder, error, sizeof error)) {
+    if (start_scheduler(forwarder, error, sizeof error) || cache_start(forwarder, error, sizeof error)) {
         log_line("%s", error);
         return -1;
     }

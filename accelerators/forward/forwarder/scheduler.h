@@ -22,6 +22,7 @@ struct scheduled {
     struct scheduled *next;                        // links for the policy's use
     struct scheduled *previous;
     struct scheduled *child;
+    unsigned queue; // for the policy's use too
     enum { SCHEDULED_NOT, SCHEDULED_WAITING, SCHEDULED_RUNNING } state;
 };
 
@@ -33,9 +34,9 @@ struct instant {
 
 // Options of policies. Each policy uses those that it needs.
 struct scheduler_options {
-    struct layout layout;
-    unsigned number;    // of this forwarder among those of the file system
-    uint32_t window_us; // microseconds
+    const struct layout *layout; // must exist as long as the scheduler; its map may change
+    unsigned number;             // of this forwarder among those of the file system
+    uint32_t window_us;          // microseconds
 };
 
 struct scheduler_policy {

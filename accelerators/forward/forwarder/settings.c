@@ -32,7 +32,7 @@ static const struct option {
      "policy of the order of requests: " SCHEDULER_POLICIES},
     {"servers", NULL, false, 1, 1, SERVERS_MAX, offsetof(struct settings, servers), "data servers of the file system"},
     {"layout", NULL, true, 0, 0, 0, offsetof(struct settings, layout),
-     "which data server has which bytes: file or stripe:BYTES"},
+     "which data server has which bytes: file, stripe:BYTES or map:FILE"},
     {"number", NULL, false, 0, 0, NUMBER_OF_FORWARDER_MAX, offsetof(struct settings, number),
      "this forwarder's number, different for each one of the file system"},
     {"window", NULL, false, 1000, WINDOW_US_MIN, WINDOW_US_MAX, offsetof(struct settings, window),
@@ -245,7 +245,8 @@ static int check(const struct settings *settings, char *error, size_t room)
     }
     struct layout ignored;
     if (layout_read(&ignored, settings->layout)) {
-        snprintf(error, room, "layout=\"%.100s\" is unknown: use file, or stripe:BYTES with %llu to %llu bytes",
+        snprintf(error, room,
+                 "layout=\"%.100s\" is unknown: use file, map:FILE, or stripe:BYTES with %llu to %llu bytes",
                  settings->layout, STRIPE_BYTES_MIN, STRIPE_BYTES_MAX);
         return -1;
     }

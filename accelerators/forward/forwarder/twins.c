@@ -14,45 +14,45 @@
 #define NS_PER_US 1000U
 
 struct twins {
-    struct layout layout;
+    const struct layout *layout;
     unsigned number;
+    unsigned servers;
     uint64_t window_ns;
     struct queue queues[]; // one for each data server
 };
 
 static void *create(const struct scheduler_options *options)
 {
-    const unsigned servers = options->layout.servers;
+    const unsigned servers = options->layout->servers;
     struct twins *twins = calloc(1, sizeof *twins + servers * sizeof twins->queues[0]);
     if (twins) {
         twins->layout = options->layout;
         twins->number = options->number;
+        twins->servers = servers;
         twins->window_ns = (uint64_t)options->window_us * NS_PER_US;
     }
     return twins;
 }
 
-// Return a request's queue. Queues are in another order in each forwarder, which keeps forwarders apart.
-static struct queue *queue_of(struct twins *twins, const struct scheduled *scheduled)
-{
-    const unsigned server = layout_server(&twins->layout, scheduled->file, scheduled->offset);
-    return &twins->queues[(server + twins->number) % twins->layout.servers];
-}
-
+// Queues are in another order in each forwarder, which keeps forwarders apart.
 static void enqueue(void *own, struct scheduled *scheduled)
 {
-    queue_append(queue_of(own, scheduled), scheduled);
+    struct twins *twins = own;
+    scheduled->queue =
+        (layout_server(twins->layout, scheduled->file, scheduled->offset) + twins->number) % twins->servers;
+    queue_append(&twins->queues[scheduled->queue], scheduled);
 }
 
 static void withdraw(void *own, struct scheduled *scheduled)
 {
-    queue_remove(queue_of(own, scheduled), scheduled);
+    struct twins *twins = own;
+    queue_remove(&twins->queues[scheduled->queue], scheduled);
 }
 
 static struct scheduled *next(void *own, const struct instant *now, uint64_t *wake_ns)
 {
     struct twins *twins = own;
-    const unsigned servers = twins->layout.servers;
+    const unsigned servers = twins->servers;
     const uint64_t current = now->wall_ns / twins->window_ns % servers;
     struct scheduled *scheduled = queue_take(&twins->queues[current]);
     if (scheduled) {

@@ -44,7 +44,7 @@ def build(directory: Path) -> None:
 
 
 DRIVERS = {
-    "policies": ("scheduler", "layout", "queue", "fifo", "sjf", "twins"),
+    "policies": ("scheduler", "layout", "layout_map", "queue", "fifo", "sjf", "twins"),
     "patterns": ("patterns", "features", "metrics"),
 }
 """Programs that drive parts of the forwarder with made-up clocks, and those parts."""
@@ -69,12 +69,12 @@ def drivers(program: Path) -> Drivers:
     """Return the programs that drive parts of the forwarder, built once and kept."""
     assert program
     files = [*SOURCE.glob("*.[ch]"), *Path(__file__).parent.glob("*.c"), Path(__file__)]
-    return Drivers(built_once("forwarder-drivers", COMPILER, files, build_drivers))
+    return Drivers(built_once(f"forwarder-drivers{len(FLAGS) or ''}", COMPILER, files, build_drivers))
 
 
 def build_drivers(directory: Path) -> None:
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-    flags += ["-iquote", str(SOURCE)]
+    flags += [*FLAGS.split(), "-iquote", str(SOURCE)]
     for name, parts in DRIVERS.items():
         files = [str(Path(__file__).parent / f"{name}.c"), *(str(SOURCE / f"{part}.c") for part in parts)]
         words = [COMPILER, *flags, *files, "-o", str(directory / name), "-levent_core"]

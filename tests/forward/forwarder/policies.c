@@ -16,18 +16,23 @@
 #define REQUESTS 10000
 
 static struct scheduled requests[REQUESTS];
-static struct scheduler_options options;
+static struct layout layout;
 static const struct scheduler_policy *policy;
 static void *own;
 
 static int start(const char *words)
 {
+    static char rule[400];
     char name[20];
-    char layout[40];
-    if (sscanf(words, "%19s %u %39s %u %" SCNu32, name, &options.layout.servers, layout, &options.number,
-               &options.window_us) != 5 ||
-        layout_read(&options.layout, layout) || !(policy = scheduler_policy(name))) {
+    char error[500];
+    struct scheduler_options options = {.layout = &layout};
+    if (sscanf(words, "%19s %u %399s %u %" SCNu32, name, &layout.servers, rule, &options.number, &options.window_us) !=
+            5 ||
+        layout_read(&layout, rule) || !(policy = scheduler_policy(name))) {
         return -1;
+    }
+    if (layout.map_path && !(layout.map = layout_map_read(layout.map_path, layout.servers, error, sizeof error))) {
+        printf("%s\n", error);
     }
     own = policy->create(&options);
     return own ? 0 : -1;
@@ -40,7 +45,7 @@ static int print_server(const char *words)
     if (sscanf(words, "%" SCNu64 " %" SCNu64, &file, &offset) != 2) {
         return -1;
     }
-    printf("%u\n", layout_server(&options.layout, file, offset));
+    printf("%u\n", layout_server(&layout, file, offset));
     return 0;
 }
 
@@ -114,5 +119,6 @@ int main(void)
     if (own) {
         policy->destroy(own);
     }
+    layout_map_free(layout.map);
     return EXIT_SUCCESS;
 }

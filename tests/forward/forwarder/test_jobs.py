@@ -37,7 +37,7 @@ WRONG_COMMANDS = {
     "write-back job-2": "use write-back JOB off|ram|flash",
     "write-back job-2 disk": "unknown mode: use off, ram or flash",
     "write-back job-2 flash": "there is no flash cache: start the forwarder with --flash=DIRECTORY",
-    "stop": "unknown command: use status, patterns, drain, write-back or window",
+    "stop": "unknown command: use status, patterns, drain, write-back, window or layout",
 }
 
 

@@ -218,7 +218,10 @@ def test_the_journal_is_readable_only_by_its_user(place: Place) -> None:
     with socket.socket(socket.AF_UNIX) as stream:
         stream.connect(str(place.directory / "control"))
         stream.sendall(b"explode\n")
-        assert stream.makefile().readline() == '{"error": "unknown command: use status, drain or write-back"}\n'
+        assert (
+            stream.makefile().readline()
+            == '{"error": "unknown command: use status, patterns, drain, write-back, window or layout"}\n'
+        )
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")

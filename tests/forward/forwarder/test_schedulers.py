@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 import subprocess
 import time
@@ -15,6 +16,7 @@ import pytest
 
 from tests.forward.forwarder.conftest import Drivers, Place
 from tests.forward.forwarder.nine import TFLUSH, Nine, connects
+from tests.forward.forwarder.test_reference import PAGE
 from tests.waiting import in_time, wait_for
 
 MS = 1_000_000
@@ -170,6 +172,97 @@ def test_layouts_place_files_and_stripes(drivers: Drivers) -> None:
     lines = ["policy twins 4 stripe:65536 0 1000", "server 6 0", "server 6 65535", "server 6 65536", "server 6 131072"]
     lines += ["server 6 393216", "server 18446744073709551615 18446744073709551615"]
     assert drivers.drive("policies", lines) == ["2", "2", "3", "0", "0", "2"]
+
+
+def test_a_map_has_the_servers_of_single_files(drivers: Drivers, tmp_path: Path) -> None:
+    file = tmp_path / "map"
+    file.write_text("# from lfs getstripe\n\n6 65536 3 1\n 18446744073709551615\t4096 0 \n6 1048576 2 0 1")
+    lines = [f"policy twins 4 map:{file} 0 1000", "server 6 0", "server 6 1048575", "server 6 1048576"]
+    lines += ["server 6 2097152", "server 6 3145728", "server 18446744073709551615 99999", "server 7 0", "server 11 5"]
+    assert drivers.drive("policies", lines) == ["2", "2", "0", "1", "2", "0", "3", "3"]
+
+
+def test_a_map_of_many_files_is_found_whole(drivers: Drivers, tmp_path: Path) -> None:
+    file = tmp_path / "map"
+    file.write_text("".join(f"{i << 20} 4096 {i % 5} {i % 7}\n" for i in range(65536)))
+    lines = [f"policy twins 7 map:{file} 0 1000"]
+    lines += [f"server {i << 20} {offset}" for i in range(0, 65536, 101) for offset in (0, 4096)]
+    expected = [str(i % modulus) for i in range(0, 65536, 101) for modulus in (5, 7)]
+    assert drivers.drive("policies", lines) == expected
+
+
+GETSTRIPE = """\
+{0}
+stripe_count:  1 stripe_size:   1048576 pattern:       raid0 stripe_offset: -1
+
+{0}/plain file
+lmm_stripe_count:  3
+lmm_stripe_size:   1048576
+lmm_pattern:       raid0
+lmm_layout_gen:    0
+lmm_stripe_offset: 2
+\tobdidx\t\t objid\t\t objid\t\t group
+\t     2\t             2\t          0x2\t             0
+\t     0\t            17\t         0x11\t             0
+\t     1\t             2\t          0x2\t             0
+
+{0}/composite
+  lcm_layout_gen:    2
+  lcm_entry_count:   1
+    lcme_extent.e_end:   EOF
+      lmm_stripe_size:   4194304
+      lmm_objects:
+      - 0: {{ l_ost_idx: 0, l_fid: [0x100000000:0x2:0x0] }}
+
+{0}/last
+lmm_stripe_count:  1
+lmm_stripe_size:   65536
+lmm_stripe_offset: 28
+\tobdidx\t\t objid\t\t objid\t\t group
+\t    28\t      23877295\t    0x16c56af\t   0xac0000400
+
+"""
+
+
+def test_the_script_of_the_page_makes_a_map_of_lustre_files(drivers: Drivers, tmp_path: Path) -> None:
+    (script,) = re.findall(r"^```sh\n(lfs getstripe.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "map"
+    for name in ("plain file", "composite", "last"):
+        (tmp_path / name).touch()
+    (tmp_path / "printed").write_text(GETSTRIPE.format(tmp_path))
+    script = script.replace("lfs getstripe -r /scratch", f"cat {tmp_path}/printed")
+    subprocess.run(["sh", "-ec", script.replace("> FILE", f"> {file}")], check=True)
+    plain, last = ((tmp_path / name).stat().st_ino for name in ("plain file", "last"))
+    assert file.read_text() == f"{plain} 1048576 2 0 1\n{last} 65536 28\n"
+    lines = [f"policy twins 32 map:{file} 0 1000", f"server {plain} 1048576", f"server {last} 1048576"]
+    assert drivers.drive("policies", lines) == ["0", "28"]
+
+
+FORMAT = 'write it as "INODE STRIPE_BYTES SERVER ..."'
+SERVER = "servers are numbers below the option servers"
+BAD_LINES = {
+    b"6": FORMAT,
+    b"-6 4096 1": FORMAT,
+    b"6 4095 1": FORMAT,
+    b"6 99999999999999999999999 1": FORMAT,
+    b"99999999999999999999 4096 1": FORMAT,
+    b"6 4096": SERVER,
+    b"6 4096 1 4": SERVER,
+    b"6 4096 1 2x": SERVER,
+    b"6 4096 1 -1": SERVER,
+    b"6 4096 1\0": "it is no text",
+    b"6 4096" + b" 1" * (1 << 19) + b" 1": "there are too many stripes",
+    b"\n".join(b"%d 4096 1" % i for i in range(65537)): "there are too many files",
+}
+
+
+@pytest.mark.parametrize("number", range(len(BAD_LINES)))
+def test_a_bad_map_gets_one_clear_line(drivers: Drivers, tmp_path: Path, number: int) -> None:
+    line, cause = list(BAD_LINES.items())[number]
+    file = tmp_path / "map"
+    file.write_bytes(b"1 4096 1\n" + line + b"\n")
+    line_number = 2 + line.count(b"\n")
+    assert drivers.drive("policies", [f"policy twins 4 map:{file} 0 1000"]) == [f"{file}, line {line_number}: {cause}"]
 
 
 # SJF and FIFO
@@ -381,20 +474,44 @@ def test_an_invalid_window_is_refused_and_changes_nothing(place: Place, word: st
     assert place.control("status")["window_us"] == 1_000_000
 
 
+def test_the_map_is_read_again_on_command(place: Place) -> None:
+    file = place.directory / "map"
+    options = ("--scheduler=twins", "--servers=3", f"--layout=map:{file}", "--window=125")
+    done = subprocess.run(place.words(*options), capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"reprise-forwarder: {file} cannot be read: No such file or directory\n",
+    )
+    file.write_text("1 4096 0\n")
+    place.start(*options)
+    nine = place.client()
+    for text, works in (("2 4096 1 0\n", True), ("2 4096 3\n", False), ("", True)):
+        tags = send_reads(nine, place, (0, 1, 2) * 10)
+        file.write_text(text)
+        assert ("error" not in place.control("layout")) == works
+        assert len(arrivals(nine, tags)) == 30
+    assert f"{file}, line 1: servers are numbers below the option servers" in place.log()
+
+
+def test_only_a_map_can_be_read_again(passing: Place) -> None:
+    assert passing.control("layout") == {"error": "there is no map: start the forwarder with --layout=map:FILE"}
+
+
 NUMBERS = {"servers": "1 to 1024", "number": "0 to 4095", "window": "125 to 1000000"}
 VALUES = ("-1", "1e3", "99999999999999999999", "x", "")
 BYTES = ("", "0", "4095", "-4096", "+4096", "0x1000", "4096x", " 4096", "1099511627777", "99999999999999999999999")
-RULES = ("stripes:4096", "File", "file:4096", "stripe", *(f"stripe:{value}" for value in BYTES))
+RULES = ("stripes:4096", "File", "map:", "map", "file:4096", "stripe", *(f"stripe:{value}" for value in BYTES))
 REFUSED = {
     f"--{name}={value}": f'{name}="{value}" is invalid: use a number from {numbers}'
     for name, numbers in NUMBERS.items()
     for value in VALUES
 }
 REFUSED |= {
-    f"--layout={rule}": f'layout="{rule}" is unknown: use file, or stripe:BYTES with 4096 to 1099511627776 bytes'
+    f"--layout={rule}": f'layout="{rule}" is unknown: '
+    "use file, map:FILE, or stripe:BYTES with 4096 to 1099511627776 bytes"
     for rule in RULES
 }
-REFUSED["--layout="] = "layout has no value: use which data server has which bytes: file or stripe:BYTES"
+REFUSED["--layout="] = "layout has no value: use which data server has which bytes: file, stripe:BYTES or map:FILE"
 
 
 @pytest.mark.parametrize("option", REFUSED)
