@@ -32,3 +32,7 @@ class NothingKnownError(MatcherError):
 
 class ArbiterError(MatcherError):
     """The description of a job, a curve or a pool of I/O forwarders is wrong."""
+
+
+class CouncilError(MatcherError):
+    """The council's settings, its stored knowledge or recorded metrics are wrong."""

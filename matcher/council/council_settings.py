@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings with which the council learns windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reprise.matcher.errors import CouncilError
+
+WINDOWS = (125, 250, 500, 1000, 2000, 4000, 8000)
+"""Windows of TWINS in microseconds (Bez 2020, section 4.2.1)."""
+
+DEFAULT_WINDOW = 1000
+"""Window in microseconds before anything is learned: the one that changes the fewest patterns (section 3.4)."""
+
+EPSILON = 0.15
+"""Share of rounds that explore (section 4.2.2, the simulation of several patterns)."""
+
+FIRST_EPSILON = 0.5
+"""Share of rounds that explore while an active pattern has windows that were never measured.
+
+With `EPSILON`, 40 rounds pass on average until six windows were measured once; with 0.5, it is 12 rounds.
+"""
+
+MEMORY = 32
+"""Number of rewards of a window that count: the last ones.
+
+With noise of 10 %, the mean of 32 rewards has a standard error of 1.8 %, so that windows 5 % apart are distinguished.
+More rewards would follow changes of the file system more slowly.
+"""
+
+HARM_SHARE = 0.01
+"""Largest share of a pattern's bandwidth that may be lost by exploring."""
+
+HORIZON = 600
+"""Number of rounds over which the loss is compared with the budget: ten minutes, with a round a second.
+
+The budget of ten minutes allows 6 rounds without any bandwidth. Measuring six windows that are 35 % worse than the best
+costs 2.1 such rounds.
+"""
+
+TIMEOUT = 1.0
+"""Seconds after the first report of a round until the council decides without the missing reports.
+
+Forwarders report a second after the last decision. A report that is another second late would be of no use for the
+round.
+"""
+
+
+class Learner(StrEnum):
+    """A method that chooses windows.
+
+    UCB1 is the default, because it spends the budget of harm on windows that may be good. In simulations with the
+    budget, it followed a change of the best window in a third of the rounds that EPSILON needed.
+    """
+
+    EPSILON = "epsilon"
+    UCB1 = "ucb1"
+
+
+@dataclass(frozen=True)
+class CouncilSettings:
+    """Settings of the council; the constants above explain the defaults.
+
+    `windows` are in microseconds, and `default_window` is one of them. With `memory` 0, all rewards of a window count.
+    `harm_share` 1 or more means no budget. `normalized` False gives UCB1 rewards in MB/s as in the thesis, for
+    comparison only. Raise CouncilError if a value is impossible.
+    """
+
+    learner: Learner = Learner.UCB1
+    epsilon: float = EPSILON
+    first_epsilon: float = FIRST_EPSILON
+    memory: int = MEMORY
+    windows: tuple[int, ...] = WINDOWS
+    default_window: int = DEFAULT_WINDOW
+    harm_share: float = HARM_SHARE
+    horizon: int = HORIZON
+    timeout: float = TIMEOUT
+    normalized: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "first_epsilon"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise CouncilError(f"{name} is {getattr(self, name)}: choose a share between 0 and 1")
+        if not self.windows or min(self.windows) <= 0 or len(set(self.windows)) < len(self.windows):
+            raise CouncilError("windows must be different numbers of microseconds above 0: correct the list")
+        if self.default_window not in self.windows:
+            raise CouncilError(f"the default window {self.default_window} is not among the windows: add it")
+        if self.memory < 0 or self.horizon < 1 or self.timeout <= 0 or not self.harm_share >= 0:
+            raise CouncilError("memory and harm_share must be at least 0, horizon 1, and timeout above 0: correct them")
