@@ -14,6 +14,7 @@ import click
 
 from reprise.cli.reading import open_to_read
 from reprise.database.record_listing import plain, printable
+from reprise.matcher.council.council_settings import DEFAULT_WINDOW
 from reprise.output import versioned
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # The values of Policy, which is not imported here because its module imports numpy.
 POLICIES = ("zero", "one", "static", "size", "process", "mckp", "oracle")
+# The values of ReplayPolicy, whose module is needed by one command only.
+REPLAY_POLICIES = ("epsilon", "ucb1", "fixed", "oracle")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
@@ -123,6 +126,48 @@ def plan(settings: Settings, file: BinaryIO | None, why: str, as_json: bool) -> 
         click.echo(forwarder_plan.text(plans, jobs, Policy(why)))
     else:
         click.echo("no jobs: no job that uses forwarders is running")
+
+
+@forwarders.command()
+@click.argument("file", metavar="FILE", type=click.File("rb"))
+@click.option(
+    "--policy",
+    "policies",
+    type=click.Choice(REPLAY_POLICIES),
+    multiple=True,
+    help="Policy to simulate; may be repeated. Default: all.",
+)
+@click.option(
+    "--window",
+    metavar="MICROSECONDS",
+    type=click.IntRange(1),
+    default=DEFAULT_WINDOW,
+    show_default=True,
+    help="Window of the policy `fixed`, and the one that learners start with.",
+)
+@click.option("--decisions", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Decisions.")
+@click.option("--repetitions", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Repetitions.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of random numbers.")
+@AS_JSON
+def replay(
+    file: BinaryIO, policies: Sequence[str], window: int, decisions: int, repetitions: int, seed: int, as_json: bool
+) -> None:
+    """Simulate how policies would choose windows of TWINS, with the bandwidths in FILE.
+
+    FILE has reports of forwarders, as JSON lines; "-" means standard input. For each pattern of access, rewards are
+    drawn at random from the reports with the window in force. Nothing is changed.
+    """
+    from reprise.matcher.council import offline_twin, recorded_metrics, replay_report
+
+    name = getattr(file, "name", "standard input")
+    measured = offline_twin.measurements(recorded_metrics.read(file, name))
+    found = replay_report.replay(
+        measured,
+        [offline_twin.ReplayPolicy(policy) for policy in dict.fromkeys(policies or REPLAY_POLICIES)],
+        offline_twin.Simulation(decisions, repetitions, seed),
+        window,
+    )
+    click.echo(json.dumps(versioned(replay_report.document(found))) if as_json else replay_report.text(found))
 
 
 @forwarders.command()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded reports of forwarders, as JSON lines.
+
+The first line is `HEADER`. Each other line is an object with `at` (Unix seconds, for people and other programs: the
+order of lines counts), `host`, `pattern` (text of a pattern, or "unknown"), `bytes`, `bandwidth` and `load` (MB/s; load
+may be null), `window` (microseconds) and `opted_out`; `load` and `opted_out` may be left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints, ValidationError
+
+from reprise.config import Section, first_problem
+from reprise.matcher.council.access_pattern import UNKNOWN, pattern_of
+from reprise.matcher.council.forwarder_report import Report
+from reprise.matcher.errors import CouncilError
+
+VERSION = 1
+HEADER = json.dumps({"version": VERSION})
+LONGEST = 4096
+"""Maximum length of a line in bytes. A report takes 200; the cap keeps a wrong file from filling the memory."""
+
+LARGEST_WINDOW = 10**9  # microseconds
+
+T = TypeVar("T", bound=BaseModel)
+Number = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class _Header(Section):
+    version: StrictInt
+
+
+class _Line(Section):
+    at: Number
+    host: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    pattern: str
+    bytes: StrictInt = Field(ge=0, le=2**63 - 1)
+    bandwidth: Number
+    window: StrictInt = Field(ge=1, le=LARGEST_WINDOW)
+    load: Number | None = None
+    opted_out: StrictBool = False
+
+
+def line(at: float, report: Report) -> str:
+    """Return the line, without its end, of a report received at a time in Unix seconds."""
+    return json.dumps(
+        {
+            "at": at,
+            "host": report.host,
+            "pattern": str(report.pattern or UNKNOWN),
+            "bytes": report.bytes,
+            "bandwidth": report.bandwidth,
+            "window": report.window,
+            "load": report.load,
+            "opted_out": report.opted_out,
+        }
+    )
+
+
+def read(lines: Iterable[bytes], name: str) -> Iterator[Report]:
+    """Return the reports in the lines of a file called `name`, in order.
+
+    Raise CouncilError with one line, which names the number of the first wrong line.
+    """
+    numbered = enumerate(lines, 1)
+    _, first = next(numbered, (1, b""))
+    header = _parsed(_Header, first, f"{name}: line 1")
+    if header.version != VERSION:
+        raise CouncilError(f"{name}: metrics have version {header.version}, and {VERSION} is read: record them again")
+    for number, text in numbered:
+        where = f"{name}: line {number}"
+        found = _parsed(_Line, text, where)
+        try:
+            pattern = pattern_of(found.pattern)
+        except CouncilError as error:
+            raise CouncilError(f"{where}: {error}") from error
+        yield Report(
+            found.host, pattern, found.bytes, found.bandwidth, found.window, found.load, opted_out=found.opted_out
+        )
+
+
+def _parsed(model: type[T], text: bytes, where: str) -> T:
+    if len(text) > LONGEST:
+        raise CouncilError(f"{where}: is longer than {LONGEST} bytes: correct or remove it")
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise CouncilError(f"{where}: {first_problem(error, model)}; correct or remove it") from error
