@@ -52,7 +52,8 @@ class Learner(StrEnum):
     """A method that chooses windows.
 
     UCB1 is the default, because it spends the budget of harm on windows that may be good. In simulations with the
-    budget, it followed a change of the best window in a third of the rounds that EPSILON needed.
+    budget, it followed a change of the best window in a quarter of the rounds that EPSILON needed
+    (`bench/patterns/bandits.py`).
     """
 
     EPSILON = "epsilon"
