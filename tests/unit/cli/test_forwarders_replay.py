@@ -11,13 +11,24 @@ from click.testing import CliRunner, Result
 
 from reprise.cli.forwarders import REPLAY_POLICIES
 from reprise.cli.main import reprise
+from reprise.matcher.council.council_settings import WINDOWS
 from reprise.matcher.council.offline_twin import ReplayPolicy
-from reprise.matcher.council.recorded_metrics import HEADER, line
+from reprise.matcher.council.recorded_metrics import HEADER, line, read
 from reprise.matcher.errors import CouncilError
-from tests.unit.matcher.council.council_values import WRITES, report
+from tests.places import ROOT
+from tests.unit.matcher.council.council_values import READS, WRITES, report, seeded
 
 LINES = [HEADER, *(line(0, report("ion1", window, rate)) for window, rate in ((250, 80), (1000, 100), (4000, 50)))]
 FILE = "\n".join(LINES)
+
+
+def two_patterns() -> str:
+    """Return reports of writes that are fastest with the shortest window, and of reads that are slowest with it."""
+    rng, lines = seeded(3), [HEADER]
+    for context, rates in ((WRITES, (310, 300, 280, 250, 220, 200, 170)), (READS, (150, 160, 180, 200, 240, 270, 290))):
+        for window, rate in zip(WINDOWS, rates, strict=True):
+            lines += [line(0, report("ion1", window, round(rate * rng.gauss(1, 0.1), 1), context)) for _ in range(20)]
+    return "\n".join(lines)
 
 
 def replayed(*arguments: str, text: str = FILE) -> Result:
@@ -51,6 +62,21 @@ def test_a_fixed_window_that_was_not_measured_is_reported() -> None:
     assert "fixed   not measured" in replayed("--policy", "fixed", "--window", "500").output
     found = json.loads(replayed("--policy", "fixed", "--window", "500", "--json").output)
     assert found["contexts"][0]["policies"] == [{"policy": "fixed", "precision": None, "performance": None}]
+
+
+def test_the_page_shows_the_output_for_two_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/explanation/windows.md").read_text()
+    shown = page.split("```console\n$ ")[1].split("```")[0]
+    (tmp_path / "metrics.jsonl").write_text(two_patterns())
+    monkeypatch.chdir(tmp_path)
+    command = shown.splitlines()[0]
+    assert f"{command}\n{CliRunner().invoke(reprise, command.split()[1:]).output}" == shown
+
+
+def test_recorded_reports_on_the_page_can_be_read() -> None:
+    page = (ROOT / "docs/explanation/windows.md").read_text()
+    (found,) = read(page.split("```json\n")[1].split("```")[0].encode().splitlines(), "page")
+    assert found == report("ion1", 125, 310.0)
 
 
 @pytest.mark.parametrize("text", ["", "{}", f"{HEADER}\n{{}}"])
