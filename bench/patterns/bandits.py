@@ -3,7 +3,7 @@
 
     .venv/bin/python -m bench.patterns.bandits [--seeds 5] [--contexts 40]
 
-In each context, one of the seven windows is best, and each other one is 10 to 60 % worse. Bandwidths have noise of
+In each context, one of the eight windows is best, and each other one is 10 to 60 % worse. Bandwidths have noise of
 10 %. A council with one forwarder starts without knowledge. The offline twin draws its rewards from 100 measurements of
 each window.
 
@@ -11,8 +11,8 @@ The last line of output is a JSON object. For each learner, `after_100` is the m
 exploring included, divided by that of the best window: the mean over all contexts (`mean`), of the seed with the lowest
 mean (`seed`) and of the worst context (`context`). `first_100` is the mean over the decisions before. `bandit_share` is
 the lowest `seed` of the learners that the product offers; the bar is 0.95. `epsilon_without_budget` is the algorithm
-of Bez 2020 except that windows never measured are explored first. `precision` is its long-run share of decisions for
-the best window, which is 1 - eps + eps / 7 = 0.871 in theory.
+of Bez 2020 except that windows never measured are explored first. It has the seven windows of the thesis, and
+`precision` is its long-run share of decisions for the best window, which is 1 - eps + eps / 7 = 0.871 in theory.
 
 `follow` has, for each learner, the median and the largest number of rounds until the vote follows a change: after 600
 rounds, the shortest window becomes the worst one instead of the best one, and the vote must be for a window that is at
@@ -30,7 +30,7 @@ from statistics import fmean, median
 from typing import Any
 
 from reprise.matcher.council.access_pattern import Files, Operation, Pattern, Spatiality
-from reprise.matcher.council.council_settings import EPSILON, WINDOWS, CouncilSettings, Learner
+from reprise.matcher.council.council_settings import EPSILON, THESIS_WINDOWS, WINDOWS, CouncilSettings, Learner
 from reprise.matcher.council.forwarder_report import Report
 from reprise.matcher.council.offline_twin import HOST, MEGABYTE, Rewards, best_window, play
 from reprise.matcher.council.window_council import Council
@@ -48,13 +48,20 @@ STEP = 0.1
 NEAR = 0.95
 
 PRODUCT: Mapping[str, CouncilSettings] = {learner.value: CouncilSettings(learner) for learner in Learner}
-OF_THESIS = CouncilSettings(Learner.EPSILON, epsilon=EPSILON, first_epsilon=EPSILON, harm_share=1)
+OF_THESIS = CouncilSettings(
+    Learner.EPSILON,
+    epsilon=EPSILON,
+    first_epsilon=EPSILON,
+    windows=THESIS_WINDOWS,
+    default_window=THESIS_WINDOWS[0],
+    harm_share=1,
+)
 
 
-def drawn(rng: Random) -> Rewards:
+def drawn(rng: Random, windows: Sequence[int] = WINDOWS) -> Rewards:
     """Return measurements in MB/s of a random context, by window."""
-    best = rng.choice(WINDOWS)
-    means = {window: BEST * (1 - (0 if window == best else rng.uniform(*WORSE))) for window in WINDOWS}
+    best = rng.choice(windows)
+    means = {window: BEST * (1 - (0 if window == best else rng.uniform(*WORSE))) for window in windows}
     return {
         window: [max(1.0, mean * rng.gauss(1, NOISE)) for _ in range(MEASUREMENTS)] for window, mean in means.items()
     }
@@ -65,7 +72,7 @@ def shares(settings: CouncilSettings, seed: int, contexts: int) -> list[tuple[fl
     rng = Random(seed)  # noqa: S311 - not used for security
     found = []
     for _ in range(contexts):
-        rewards = drawn(rng)
+        rewards = drawn(rng, settings.windows)
         best = fmean(rewards[best_window(rewards)])
         gained = [choice.reward / best for choice in play(PATTERN, rewards, settings, DECISIONS, rng)]
         found.append((fmean(gained[:SETTLED]), fmean(gained[SETTLED:])))
@@ -88,9 +95,10 @@ def summary(by_seed: Sequence[Sequence[tuple[float, float]]]) -> dict[str, Any]:
 def precision(decisions: int = LONG_RUN) -> float:
     """Return the share of decisions for the best window, in one long run after the windows are known."""
     rng = Random(1)  # noqa: S311 - not used for security
-    rewards = {window: [BEST if window == WINDOWS[0] else BEST / 2] for window in WINDOWS}
+    best = OF_THESIS.windows[0]
+    rewards = {window: [BEST if window == best else BEST / 2] for window in OF_THESIS.windows}
     choices = play(PATTERN, rewards, OF_THESIS, SETTLED + decisions, rng)[SETTLED:]
-    return round(fmean(choice.window == WINDOWS[0] for choice in choices), 3)
+    return round(fmean(choice.window == best for choice in choices), 3)
 
 
 def follow(settings: CouncilSettings, seed: int, most: int = 10_000) -> int:

@@ -29,7 +29,7 @@ REMEDY = "restore a copy, or remove it to learn again"
 
 Amount = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Reward = Annotated[float, Field(strict=True, ge=LEAST_REWARD, allow_inf_nan=False)]
-Window = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,8}$")]
+Window = Annotated[str, StringConstraints(pattern=r"^(0|[1-9][0-9]{0,8})$")]
 
 
 class _Arm(Section):

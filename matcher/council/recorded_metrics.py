@@ -40,7 +40,7 @@ class _Line(Section):
     pattern: str
     bytes: StrictInt = Field(ge=0, le=2**63 - 1)
     bandwidth: Number
-    window: StrictInt = Field(ge=1, le=LARGEST_WINDOW)
+    window: StrictInt = Field(ge=0, le=LARGEST_WINDOW)
     load: Number | None = None
     opted_out: StrictBool = False
 

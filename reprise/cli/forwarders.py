@@ -140,7 +140,7 @@ def plan(settings: Settings, file: BinaryIO | None, why: str, as_json: bool) -> 
 @click.option(
     "--window",
     metavar="MICROSECONDS",
-    type=click.IntRange(1),
+    type=click.IntRange(0),
     default=DEFAULT_WINDOW,
     show_default=True,
     help="Window of the policy `fixed`, and the one that learners start with.",

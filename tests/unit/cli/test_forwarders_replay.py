@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from reprise.cli.forwarders import REPLAY_POLICIES
 from reprise.cli.main import reprise
-from reprise.matcher.council.council_settings import WINDOWS
+from reprise.matcher.council.council_settings import THESIS_WINDOWS
 from reprise.matcher.council.offline_twin import ReplayPolicy
 from reprise.matcher.council.recorded_metrics import HEADER, line, read
 from reprise.matcher.errors import CouncilError
@@ -26,7 +26,7 @@ def two_patterns() -> str:
     """Return reports of writes that are fastest with the shortest window, and of reads that are slowest with it."""
     rng, lines = seeded(3), [HEADER]
     for context, rates in ((WRITES, (310, 300, 280, 250, 220, 200, 170)), (READS, (150, 160, 180, 200, 240, 270, 290))):
-        for window, rate in zip(WINDOWS, rates, strict=True):
+        for window, rate in zip(THESIS_WINDOWS, rates, strict=True):
             lines += [line(0, report("ion1", window, round(rate * rng.gauss(1, 0.1), 1), context)) for _ in range(20)]
     return "\n".join(lines)
 

@@ -55,7 +55,7 @@ WRONG = {
             ("bandwidth", "1"),
             ("bandwidth", float("nan")),
             ("bandwidth", None),
-            ("window", 0),
+            ("window", -1),
             ("window", 1.5),
             ("bytes", -1),
             ("host", ""),
