@@ -111,17 +111,25 @@ static const char *choose(struct forwarder *forwarder, char *words)
     return NULL;
 }
 
-// Change the scheduler's window. Return NULL, or what is wrong.
+int service_set_window(struct forwarder *forwarder, uint32_t window_us)
+{
+    if (scheduler_set_window(&forwarder->scheduler, window_us)) {
+        return -1;
+    }
+    patterns_set_window(&forwarder->metrics, window_us, scheduler_now());
+    return 0;
+}
+
+// Change the window on command. Return NULL, or what is wrong.
 static const char *change_window(struct forwarder *forwarder, const char *word)
 {
     uint32_t window_us;
     if (settings_window(word, &window_us)) {
-        return "use window MICROSECONDS, from " DIGITS(WINDOW_US_MIN) " to " DIGITS(WINDOW_US_MAX);
+        return "use window MICROSECONDS: 0, or " DIGITS(WINDOW_US_MIN) " to " DIGITS(WINDOW_US_MAX);
     }
-    if (scheduler_set_window(&forwarder->scheduler, window_us)) {
+    if (service_set_window(forwarder, window_us)) {
         return "the scheduler has no windows: start the forwarder with --scheduler=twins";
     }
-    patterns_set_window(&forwarder->metrics, window_us, scheduler_now());
     return NULL;
 }
 

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a munge credential, with which diod lets the forwarder in.
+// Credentials of munge: with them, diod lets the forwarder in, and the council and the forwarder believe each other.
 #ifndef FORWARDER_CREDENTIAL_H
 #define FORWARDER_CREDENTIAL_H
+
+#include <stdint.h>
 
 #include "pool.h"
 
 // Called with the credential, which it frees, or with NULL and the cause.
 typedef void credential_done(void *own, char *text, const char *why);
 
-// Start to make a credential of this process's user in a thread, because munged may hang.
-// Return 0; -1 without memory.
-int credential_make(struct pool *pool, credential_done *done, void *own);
+// Called with the text in a credential, which it frees, and the user who made the credential; or with NULL and the
+// cause.
+typedef void credential_opened(void *own, char *text, uint32_t user, const char *why);
+
+// Start to make a credential of this process's user in a thread, because munged may hang. It contains a text, of which
+// a copy is made; NULL: none. Return 0; -1 without memory.
+int credential_make(struct pool *pool, const char *text, credential_done *done, void *own);
+
+// Start to open a credential in a thread. It is refused if it was opened on this node before. Return 0; -1 without
+// memory.
+int credential_open(struct pool *pool, const char *credential, credential_opened *opened, void *own);
 
 #endif

@@ -39,21 +39,36 @@ static void print_json(const struct job *job, const char *operation, const struc
     } else {
         fputs(", \"distance_mean\": null", to);
     }
-    if (features->window_us) {
+    if (features->window_us != WINDOW_NONE) {
         fprintf(to, ", \"window_us\": %" PRIu32 "}", features->window_us);
     } else {
         fputs(", \"window_us\": null}", to);
     }
 }
 
-void patterns_print_json(const struct metrics *metrics, FILE *to)
+typedef const struct features *choice(const struct metrics *metrics, const struct job *job, int operation);
+
+// Return a job's features in the last second that had any.
+static const struct features *last(const struct metrics *metrics, const struct job *job, int operation)
+{
+    return patterns_last(&metrics->patterns, &job->patterns[operation]);
+}
+
+// Return a job's features if they are of the second before the current one; otherwise NULL.
+static const struct features *recent(const struct metrics *metrics, const struct job *job, int operation)
+{
+    const struct features *features = last(metrics, job, operation);
+    const bool is_recent = features && features->end_ns + NS_PER_S / 2 > metrics->patterns.second.begin_ns;
+    return is_recent ? features : NULL;
+}
+
+static void print_all(const struct metrics *metrics, choice *choose, FILE *to)
 {
     const char *between = "";
-    fputc('[', to);
     for (unsigned i = 0; i <= JOBS_MAX; i++) {
         for (int k = 0; k < OPERATION_OTHER; k++) {
             const struct job *job = &metrics->jobs[i];
-            const struct features *features = patterns_last(&metrics->patterns, &job->patterns[k]);
+            const struct features *features = choose(metrics, job, k);
             if (features) {
                 fputs(between, to);
                 print_json(job, metrics_operations[k], features, to);
@@ -61,18 +76,21 @@ void patterns_print_json(const struct metrics *metrics, FILE *to)
             }
         }
     }
+}
+
+void patterns_print_json(const struct metrics *metrics, FILE *to)
+{
+    fputc('[', to);
+    print_all(metrics, last, to);
     fputs("]\n", to);
 }
 
-// -- Prometheus --
-
-// Return a job's features if they are of the second before the current one; otherwise NULL.
-static const struct features *recent(const struct metrics *metrics, const struct job *job, int operation)
+void patterns_print_recent(const struct metrics *metrics, FILE *to)
 {
-    const struct features *features = patterns_last(&metrics->patterns, &job->patterns[operation]);
-    const bool is_recent = features && features->end_ns + NS_PER_S / 2 > metrics->patterns.second.begin_ns;
-    return is_recent ? features : NULL;
+    print_all(metrics, recent, to);
 }
+
+// -- Prometheus --
 
 static uint64_t recent_bytes(const struct metrics *metrics, const struct job *job)
 {

@@ -18,9 +18,14 @@ unsigned service_gauges(const struct forwarder *forwarder, struct gauge *gauges)
     gauges[count++] =
         (struct gauge){"queue_length", "Reads and writes that wait for their turn", forwarder->scheduler.waiting};
     gauges[count++] = (struct gauge){"in_service", "Reads and writes at diod", forwarder->scheduler.running};
-    if (forwarder->scheduler.window_us) {
+    if (forwarder->scheduler.window_us != WINDOW_NONE) {
         gauges[count++] =
             (struct gauge){"window_us", "Microseconds of each data server's turn", forwarder->scheduler.window_us};
+    }
+    if (forwarder->settings.council) {
+        const uint64_t heard_ns = forwarder->metrics.council_heard_ns;
+        gauges[count++] = (struct gauge){"council_decides", "1 if the council has decided in the last 10 seconds",
+                                         heard_ns && scheduler_now() - heard_ns <= SILENCE_NS};
     }
     if (forwarder->settings.bursts) {
         gauges[count++] = (struct gauge){"burst_buffers", "Burst buffers of jobs", burst_count(&forwarder->settings)};

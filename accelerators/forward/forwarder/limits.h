@@ -3,6 +3,8 @@
 #ifndef FORWARDER_LIMITS_H
 #define FORWARDER_LIMITS_H
 
+#include <stdint.h>
+
 // -- messages --
 
 #define MSIZE_MAX (1U << 20) // largest message that is negotiated; diod 1.0.24 offers 64 KiB, later releases 1 MiB
@@ -32,10 +34,23 @@
 #define NUMBER_OF_FORWARDER_MAX 4095 // largest number of a forwarder
 #define WINDOW_US_MIN 125            // shortest window; a shorter one holds no request of 64 KiB at 500 MB/s
 #define WINDOW_US_MAX 1000000        // longest window; requests wait for one of each other data server
+#define WINDOW_NONE UINT32_MAX       // stands for no single window: the policy has none, or it changed
 #define STRIPE_BYTES_MIN 4096ULL     // smallest stripe; file systems have 64 KiB and more
 #define STRIPE_BYTES_MAX (1ULL << 40)
 #define MAPPED_FILES_MAX 65536        // files in a map of the layout; it takes 4 MiB of memory
 #define MAPPED_SERVERS_MAX (1U << 19) // stripes of these files
+
+// -- council --
+
+#define IDLE_GAP_NS 20000000U     // time without requests that means low demand; a shorter one is a client's turn
+#define IDLE_PERCENT 10           // share of a time without requests from which a load is reported
+#define DECISION_LINE_MAX 4096    // longest line of the council; a credential of munge takes some 500 bytes
+#define DECISION_LINES_MAX 64     // lines of the council in a second; it sends one
+#define REPORT_LAG_NS 5000000U    // time after the begin of a second at which the last one is reported
+#define REPORT_NS_MIN 500000000U  // shortest time that is reported; a window in force for less waits a second more
+#define SILENCE_NS 10000000000ULL // time without a decision after which the connection to the council is given up
+#define RECONNECT_S_MIN 1         // time between attempts to reach the council, twice as long after each failure
+#define RECONNECT_S_MAX 30
 
 // -- write-back --
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "announcer.h"
 #include "burst.h"
 #include "cache.h"
 #include "log.h"
@@ -165,6 +166,10 @@ static int start(struct program *program)
     }
     if (settings->control && control_serve(forwarder, settings->control, &why)) {
         log_line("control=\"%s\" cannot be served: %s", settings->control, why);
+        return -1;
+    }
+    if (settings->council && announcer_start(forwarder, &why)) {
+        log_line("cannot report to the council: %s", why);
         return -1;
     }
     const char *place = settings->hand_over ? settings->hand_over : settings->listen;

@@ -141,6 +141,10 @@ void metrics_print(const struct metrics *metrics, const struct gauge *gauges, un
     print_number(to, "burst_buffers_started_total", "counter", "Burst buffers started", metrics->bursts_started);
     print_number(to, "burst_buffers_denied_total", "counter",
                  "Connections without the burst buffer that they asked for", metrics->bursts_denied);
+    print_number(to, "council_decisions_total", "counter", "Decisions of the council that were applied",
+                 metrics->council_decisions);
+    print_number(to, "council_refused_total", "counter", "Decisions of the council that were not believed",
+                 metrics->council_refused);
     print_number(to, "pattern_files_replaced_total", "counter",
                  "Files forgotten in a second in which they were used, because there were too many",
                  metrics->patterns.replaced);

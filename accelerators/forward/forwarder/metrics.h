@@ -42,8 +42,11 @@ struct metrics {
     uint64_t destaged_bytes;
     uint64_t journaled_bytes;
     uint64_t replayed_bytes;
-    uint64_t write_errors; // delayed writes that the file system refused
-    uint64_t lost_bytes;   // bytes of these
+    uint64_t write_errors;      // delayed writes that the file system refused
+    uint64_t lost_bytes;        // bytes of these
+    uint64_t council_decisions; // that were applied
+    uint64_t council_refused;   // lines of the council that were not believed, or malformed
+    uint64_t council_heard_ns;  // time of the last decision; 0: none
     uint64_t bursts_started;
     uint64_t bursts_denied; // connections that asked for a burst buffer and got none
 };

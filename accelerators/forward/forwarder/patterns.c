@@ -117,12 +117,12 @@ void patterns_set_window(struct metrics *metrics, uint32_t window_us, uint64_t n
         return; // features of this second stay valid
     }
     patterns->window_us = window_us;
-    patterns->second.window_us = 0;
+    patterns->second.window_us = WINDOW_NONE;
     for (unsigned i = 0; i <= JOBS_MAX; i++) {
         for (int k = 0; k < OPERATION_OTHER; k++) {
             struct features *features = &metrics->jobs[i].patterns[k].current;
             if (features->second == patterns->second.second) {
-                features->window_us = 0;
+                features->window_us = WINDOW_NONE;
             }
         }
     }

@@ -19,7 +19,7 @@ struct features {
     uint64_t begin_ns;     // monotonic clock
     uint64_t end_ns;       // the same
     uint64_t begun_at_ns;  // wall clock
-    uint32_t window_us;    // of the scheduler; 0: none, or it changed in this second
+    uint32_t window_us;    // of the scheduler; WINDOW_NONE: none, or it changed in this second
     uint32_t files;        // to which requests arrived
     uint32_t request_min;  // bytes
     uint32_t request_max;  // bytes
@@ -63,7 +63,7 @@ struct access {
     uint32_t bytes;
 };
 
-// Start to count, at a time of the monotonic clock, with the scheduler's window; 0: it has none.
+// Start to count, at a time of the monotonic clock, with the scheduler's window; WINDOW_NONE: it has none.
 void patterns_start(struct patterns *patterns, uint64_t (*wall)(void), uint64_t now_ns, uint32_t window_us);
 
 // Begin a new second if the current one is over.
@@ -81,6 +81,9 @@ const struct features *patterns_last(const struct patterns *patterns, const stru
 
 // Print the last complete second of each job as a line of JSON.
 void patterns_print_json(const struct metrics *metrics, FILE *to);
+
+// Print those of the last complete second only, without brackets and newline.
+void patterns_print_recent(const struct metrics *metrics, FILE *to);
 
 // Print the last complete second of the jobs with most bytes in it as metrics for Prometheus.
 void patterns_print(const struct metrics *metrics, FILE *to);

@@ -69,10 +69,16 @@ void request_count(struct request *request)
     }
 }
 
-static void count_reply(struct request *request, const struct message *reply)
+// Return the bytes that a request read or wrote.
+static uint64_t bytes_in(const struct message *reply)
 {
     const bool failed = reply->bytes[4] == RLERROR || reply->length < 11;
-    const uint64_t bytes = failed ? 0 : wire_get32(reply->bytes + 7);
+    return failed ? 0 : wire_get32(reply->bytes + 7);
+}
+
+static void count_reply(struct request *request, const struct message *reply)
+{
+    const uint64_t bytes = bytes_in(reply);
     const uint64_t now_ns = scheduler_now();
     struct pattern *pattern = pattern_of(request);
     metrics_count(request->session->job, operation_of(request), bytes, now_ns - request->scheduled.arrived_ns);
@@ -218,6 +224,9 @@ void request_replied(struct request *request, struct message *reply)
         effects_undo(old);
         leave_flush(request);
         request_end(old, NULL);
+    }
+    if (request->scheduled.state == SCHEDULED_RUNNING) {
+        load_served(&session->forwarder->scheduler.load, bytes_in(reply));
     }
     scheduler_remove(&session->forwarder->scheduler, &request->scheduled);
     reply = cache_replied(request, reply);

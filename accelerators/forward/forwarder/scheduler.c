@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limits.h"
+
 #define NS_PER_S 1000000000U
 #define ARMED_SLACK_NS 1000U // a timer that calls this much too late is not set again, which would cost a system call
 
@@ -95,7 +97,8 @@ int scheduler_start(struct scheduler *scheduler, struct event_base *base, const 
 {
     *scheduler =
         (struct scheduler){.policy = policy, .own = policy->create(options), .timer_fd = -1, .workers = workers};
-    scheduler->window_us = policy->set_window ? options->window_us : 0;
+    scheduler->window_us = policy->set_window ? options->window_us : WINDOW_NONE;
+    load_begin(&scheduler->load, scheduler_now());
     return scheduler->own && (!policy->has_timer || !start_timer(scheduler, base)) ? 0 : -1;
 }
 
@@ -117,6 +120,7 @@ void scheduler_add(struct scheduler *scheduler, struct scheduled *scheduled)
 {
     scheduled->state = SCHEDULED_WAITING;
     scheduler->waiting++;
+    load_arrived(&scheduler->load, scheduled->bytes, scheduled->arrived_ns);
     scheduler->policy->enqueue(scheduler->own, scheduled);
     pump(scheduler);
 }
@@ -129,6 +133,9 @@ void scheduler_remove(struct scheduler *scheduler, struct scheduled *scheduled)
     } else if (scheduled->state == SCHEDULED_RUNNING) {
         scheduler->running--;
     }
+    if (scheduled->state != SCHEDULED_NOT) {
+        load_ended(&scheduler->load, scheduled->bytes, scheduler_now());
+    }
     scheduled->state = SCHEDULED_NOT;
     pump(scheduler);
 }
@@ -137,6 +144,9 @@ int scheduler_set_window(struct scheduler *scheduler, uint32_t window_us)
 {
     if (!scheduler->policy->set_window) {
         return -1;
+    }
+    if (window_us != scheduler->window_us) {
+        load_begin(&scheduler->load, scheduler_now());
     }
     scheduler->policy->set_window(scheduler->own, window_us);
     scheduler->window_us = window_us;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "layout.h"
+#include "load.h"
 
 // A read or write that waits for its turn. Whoever adds it fills in the fields, and owns the memory.
 struct scheduled {
@@ -22,7 +23,9 @@ struct scheduled {
     struct scheduled *next;                        // links for the policy's use
     struct scheduled *previous;
     struct scheduled *child;
-    unsigned queue; // for the policy's use too
+    struct scheduled *older; // links for the policy's use too
+    struct scheduled *newer;
+    unsigned queue; // the same
     enum { SCHEDULED_NOT, SCHEDULED_WAITING, SCHEDULED_RUNNING } state;
 };
 
@@ -36,7 +39,7 @@ struct instant {
 struct scheduler_options {
     const struct layout *layout; // must exist as long as the scheduler; its map may change
     unsigned number;             // of this forwarder among those of the file system
-    uint32_t window_us;          // microseconds
+    uint32_t window_us;          // microseconds; 0: no windows
 };
 
 struct scheduler_policy {
@@ -69,10 +72,11 @@ struct scheduler {
     struct event *timer; // NULL if the policy needs none
     int timer_fd;
     uint64_t armed_ns;  // time at which the timer calls; 0: never
-    uint32_t window_us; // 0 if the policy has no window
+    uint32_t window_us; // WINDOW_NONE if the policy has no windows
     unsigned workers;   // requests at diod at a time
     unsigned running;
     unsigned waiting;
+    struct load load; // since the window was changed, or since somebody asked
 };
 
 // Start with a policy. Return 0; -1 without memory or descriptors.
@@ -86,7 +90,8 @@ void scheduler_add(struct scheduler *scheduler, struct scheduled *scheduled);
 // End a request's service in any state: it was answered, or nobody waits for it any more.
 void scheduler_remove(struct scheduler *scheduler, struct scheduled *scheduled);
 
-// Change the length of windows, from WINDOW_US_MIN to WINDOW_US_MAX. Return 0; -1 if the policy has no windows.
+// Change the length of windows: 0, with which requests go in order of arrival, or WINDOW_US_MIN to WINDOW_US_MAX.
+// Return 0; -1 if the policy has no windows.
 int scheduler_set_window(struct scheduler *scheduler, uint32_t window_us);
 
 // Return the monotonic clock in nanoseconds.

@@ -10,6 +10,9 @@
 // Fill in the state of the queue and of the cache; return the number of gauges.
 unsigned service_gauges(const struct forwarder *forwarder, struct gauge *gauges);
 
+// Change the scheduler's window. Return 0; -1 if the scheduler has none.
+int service_set_window(struct forwarder *forwarder, uint32_t window_us);
+
 // Serve metrics at HOST:PORT. Return 0; -1 with the cause in `*why`.
 int metrics_serve(struct forwarder *forwarder, const char *address, const char **why);
 

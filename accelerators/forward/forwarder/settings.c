@@ -35,8 +35,14 @@ static const struct option {
      "which data server has which bytes: file, stripe:BYTES or map:FILE"},
     {"number", NULL, false, 0, 0, NUMBER_OF_FORWARDER_MAX, offsetof(struct settings, number),
      "this forwarder's number, different for each one of the file system"},
-    {"window", NULL, false, 1000, WINDOW_US_MIN, WINDOW_US_MAX, offsetof(struct settings, window),
-     "microseconds of each data server's turn"},
+    {"window", NULL, false, 1000, 0, WINDOW_US_MAX, offsetof(struct settings, window),
+     "microseconds of each data server's turn; 0: order of arrival"},
+    {"council", NULL, true, 0, 0, 0, offsetof(struct settings, council),
+     "HOST:PORT or socket path of the council that chooses windows"},
+    {"council-auth", "munge|none", false, 0, 0, 1, offsetof(struct settings, council_auth),
+     "how the council and this forwarder recognize each other"},
+    {"council-uid", NULL, false, 0, 0, UINT32_MAX - 1, offsetof(struct settings, council_uid),
+     "user ID of the council; root is always believed"},
     {"workers", NULL, false, 16, 1, THREADS_MAX, offsetof(struct settings, workers),
      "reads and writes at diod at a time"},
     {"write-back", MODES, false, 0, 0, 2, offsetof(struct settings, write_back),
@@ -107,11 +113,16 @@ static int read_number(const struct option *option, const char *text, int64_t *n
     return *text < '0' || *text > '9' || *end || errno || *number < option->least || *number > option->most ? -1 : 0;
 }
 
+static bool is_window(int64_t us)
+{
+    return us == 0 || us >= WINDOW_US_MIN;
+}
+
 int settings_window(const char *text, uint32_t *window_us)
 {
-    static const struct option window = {.least = WINDOW_US_MIN, .most = WINDOW_US_MAX};
+    static const struct option window = {.most = WINDOW_US_MAX};
     int64_t number;
-    if (read_number(&window, text, &number)) {
+    if (read_number(&window, text, &number) || !is_window(number)) {
         return -1;
     }
     *window_us = (uint32_t)number;
@@ -248,6 +259,16 @@ static int check(const struct settings *settings, char *error, size_t room)
         snprintf(error, room,
                  "layout=\"%.100s\" is unknown: use file, map:FILE, or stripe:BYTES with %llu to %llu bytes",
                  settings->layout, STRIPE_BYTES_MIN, STRIPE_BYTES_MAX);
+        return -1;
+    }
+    if (!is_window(settings->window)) {
+        snprintf(error, room, "window=\"%" PRId64 "\" is invalid: use 0, or a number from %d to %d", settings->window,
+                 WINDOW_US_MIN, WINDOW_US_MAX);
+        return -1;
+    }
+    if (settings->council && !scheduler_policy(settings->scheduler)->set_window) {
+        snprintf(error, room, "council has no effect with scheduler=%s, which has no windows: use scheduler=twins",
+                 settings->scheduler);
         return -1;
     }
     if (settings->write_back == WRITE_BACK_FLASH && !settings->flash) {

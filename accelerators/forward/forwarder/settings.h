@@ -16,10 +16,13 @@ struct settings {
     const char *control; // path of a Unix socket; NULL: none
     const char *job;     // NULL: from the connection
     const char *scheduler;
-    int64_t servers;    // data servers of the file system
-    const char *layout; // rule by which files are placed on them
-    int64_t number;     // of this forwarder
-    int64_t window;     // us
+    int64_t servers;      // data servers of the file system
+    const char *layout;   // rule by which files are placed on them
+    int64_t number;       // of this forwarder
+    int64_t window;       // us; 0: no windows
+    const char *council;  // HOST:PORT, or the path of a Unix socket; NULL: none
+    int64_t council_auth; // 0: munge, 1: none
+    int64_t council_uid;
     int64_t workers;
     int64_t write_back;
     const char *exports; // with write-back, separated by commas; NULL: all
@@ -52,7 +55,7 @@ bool settings_valid(const char *option);
 // Read a mode of write-back. Return 0; -1 if there is no such mode.
 int settings_mode(const char *text, int64_t *mode);
 
-// Read a window's microseconds. Return 0; -1 if it is no number, or out of range.
+// Read a window's microseconds. Return 0; -1 if it is neither 0 nor a number from WINDOW_US_MIN to WINDOW_US_MAX.
 int settings_window(const char *text, uint32_t *window_us);
 
 #endif

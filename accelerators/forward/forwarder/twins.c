@@ -7,6 +7,9 @@
 // The wall clock gives the queue whose turn it is, so that forwarders with synchronized clocks need no messages to stay
 // apart, and one that starts later fits in. The first window therefore begins with the first request, and ends with the
 // windows of the other forwarders.
+//
+// With a window of 0, requests go in the order of their arrival, as with fifo. A second list keeps this order, so that
+// the window may change while requests wait, however many there are.
 #include <stdlib.h>
 
 #include "queue.h"
@@ -18,6 +21,8 @@ struct twins {
     unsigned number;
     unsigned servers;
     uint64_t window_ns;
+    struct scheduled *oldest; // all requests, in order of arrival
+    struct scheduled *newest;
     struct queue queues[]; // one for each data server
 };
 
@@ -41,21 +46,30 @@ static void enqueue(void *own, struct scheduled *scheduled)
     scheduled->queue =
         (layout_server(twins->layout, scheduled->file, scheduled->offset) + twins->number) % twins->servers;
     queue_append(&twins->queues[scheduled->queue], scheduled);
+    scheduled->newer = NULL;
+    scheduled->older = twins->newest;
+    *(twins->newest ? &twins->newest->newer : &twins->oldest) = scheduled;
+    twins->newest = scheduled;
 }
 
 static void withdraw(void *own, struct scheduled *scheduled)
 {
     struct twins *twins = own;
     queue_remove(&twins->queues[scheduled->queue], scheduled);
+    *(scheduled->older ? &scheduled->older->newer : &twins->oldest) = scheduled->newer;
+    *(scheduled->newer ? &scheduled->newer->older : &twins->newest) = scheduled->older;
 }
 
 static struct scheduled *next(void *own, const struct instant *now, uint64_t *wake_ns)
 {
     struct twins *twins = own;
     const unsigned servers = twins->servers;
-    const uint64_t current = now->wall_ns / twins->window_ns % servers;
-    struct scheduled *scheduled = queue_take(&twins->queues[current]);
+    const uint64_t current = twins->window_ns ? now->wall_ns / twins->window_ns % servers : 0;
+    struct scheduled *scheduled = twins->window_ns ? twins->queues[current].first : twins->oldest;
     if (scheduled) {
+        withdraw(twins, scheduled);
+    }
+    if (scheduled || !twins->window_ns) {
         return scheduled;
     }
     // Nothing happens before the window of the next queue that has requests.

@@ -211,7 +211,7 @@ static void challenged(void *own, struct message *reply)
     struct writer *writer = own;
     const bool is_good = is_reply(reply, TAUTH + 1);
     if (reply &&
-        (!is_good || writer->makes_credential || credential_make(writer->cache->pool, on_credential, writer))) {
+        (!is_good || writer->makes_credential || credential_make(writer->cache->pool, NULL, on_credential, writer))) {
         link_fail(&writer->link, "it refuses authentication");
     } else if (reply) {
         writer->makes_credential = true;

@@ -44,8 +44,9 @@ def build(directory: Path) -> None:
 
 
 DRIVERS = {
-    "policies": ("scheduler", "layout", "layout_map", "queue", "fifo", "sjf", "twins"),
+    "policies": ("scheduler", "load", "layout", "layout_map", "queue", "fifo", "sjf", "twins"),
     "patterns": ("patterns", "features", "metrics"),
+    "load": ("load",),
 }
 """Programs that drive parts of the forwarder with made-up clocks, and those parts."""
 

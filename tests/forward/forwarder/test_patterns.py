@@ -18,12 +18,13 @@ S = 1_000_000_000
 WALL = 1_700_000_000
 """Unix time at which the monotonic clock was 0."""
 READ, WRITE = 0, 1
+NO_WINDOW = 2**32 - 1
 
 
 class Counted:
     """Requests at made-up times, and the patterns that they make. The clocks begin a second together."""
 
-    def __init__(self, drivers: Drivers, window: int = 0):
+    def __init__(self, drivers: Drivers, window: int = NO_WINDOW):
         self.drivers = drivers
         self.now = 100 * S
         self.lines = [f"clock {WALL * S}", f"start {self.now} {window}"]
@@ -184,14 +185,14 @@ def test_a_clock_that_is_set_loses_no_bytes(drivers: Drivers) -> None:
 def test_the_window_is_printed_unless_it_changed_in_the_second(drivers: Drivers) -> None:
     played = Counted(drivers, window=1000)
     windows = []
-    for second, change in enumerate((0, 125, 125, 8000, 0)):
+    for second, change in enumerate((None, 125, 125, 0, 0, 8000, None)):
         played.at(second + 0.1)
         played.request(1, 0, 100)
-        if change:
+        if change is not None:
             played.lines.append(f"window {change} {played.now + 1}")
         played.request(1, 0, 100, READ, job=2)
         windows.append([one["window_us"] for one in played.patterns(second + 1)])
-    assert windows == [[1000] * 2, [None] * 2, [125] * 2, [None] * 2, [8000] * 2]
+    assert windows == [[window] * 2 for window in (1000, None, 125, None, 0, None, 8000)]
 
 
 # Bounds

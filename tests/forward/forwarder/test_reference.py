@@ -24,7 +24,7 @@ def test_the_page_lists_the_options_of_the_help(place: Place) -> None:
 
 def test_the_page_lists_the_metrics(place: Place) -> None:
     (place.directory / "bursts").mkdir()
-    place.start("--write-back=ram", f"--bursts={place.directory}/bursts", "--scheduler=twins")
+    place.start("--write-back=ram", f"--bursts={place.directory}/bursts", "--scheduler=twins", "--council=/none")
     nine = place.client()
     fid = nine.create("file")
 

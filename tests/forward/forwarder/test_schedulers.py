@@ -134,6 +134,39 @@ def test_the_window_changes_while_requests_wait(drivers: Drivers) -> None:
     assert played.answers() == [f"wait {MS}", "wait 125000", "0", "wait 250000"]
 
 
+@pytest.mark.parametrize("servers", [1, 5, 1024])
+def test_without_windows_requests_go_in_order_of_arrival_at_once(drivers: Drivers, servers: int) -> None:
+    draw = random.Random(7)  # noqa: S311 - not used for security
+    answers = []
+    for policy in ("twins", "fifo"):
+        played = Played(drivers, policy, servers=servers, number=2, window=0)
+        for number in range(3000):
+            played.add(number, draw.randrange(2 * servers), draw.choice([512, 65536]), arrived=draw.randrange(10**9))
+        played.lines += [f"withdraw {number}" for number in range(0, 3000, 7)]
+        for _ in range(3000):
+            played.next(BEGIN)
+        answers.append(played.answers())
+    assert answers[0] == answers[1]
+    assert answers[0][0] == "1" and answers[0][-1] == "wait 0"
+
+
+def test_windows_begin_and_end_while_requests_wait(drivers: Drivers) -> None:
+    played = Played(drivers)
+    for number, server in enumerate((2, 1, 0, 2, 1, 0)):
+        played.add(number, server)
+    played.next(BEGIN)  # the turn of server 0
+    played.lines.append("window 0")
+    played.next(BEGIN)
+    played.add(6, 0)
+    played.lines.append("window 1000")
+    for _ in range(3):
+        played.next(BEGIN + 1)
+    played.lines.append("window 0")
+    for _ in range(4):
+        played.next(BEGIN + 2)
+    assert played.answers() == ["2", "0", "5", "6", f"wait {MS}", "1", "3", "4", "wait 0"]
+
+
 def test_a_clock_that_is_set_back_stops_nothing(drivers: Drivers) -> None:
     played = Played(drivers)
     for server in range(3):
@@ -329,6 +362,12 @@ def test_fifo_is_the_default_and_has_no_window(passing: Place) -> None:
     assert not [file for file in opened if "timerfd" in str(file.readlink())]
 
 
+def test_twins_without_windows_says_so(place: Place) -> None:
+    place.start("--scheduler=twins", "--servers=3", "--window=0")
+    assert place.control("status")["window_us"] == 0
+    assert place.metrics()["reprise_forwarder_window_us"] == 0
+
+
 def prepared(place: Place) -> int:
     """Create a file with a stripe on each data server, and return the number of the first stripe's server."""
     file = place.export / "file"
@@ -460,17 +499,17 @@ def test_the_window_can_be_changed_while_requests_wait(place: Place) -> None:
     place.start(*LONG)
     assert place.control("status")["window_us"] == 1_000_000
     nine = place.client()
-    for window in (125, 500_000, 8000):
+    for window in (125, 500_000, 0, 8000):
         tags = send_reads(nine, place, (0, 1, 2))
         assert place.control(f"window {window}")["window_us"] == window
         assert len(arrivals(nine, tags)) == 3
     assert place.metrics()["reprise_forwarder_window_us"] == 8000
 
 
-@pytest.mark.parametrize("word", ["124", "1000001", "1e3", "-5", "", " 500", '"', "99999999999999999999"])
+@pytest.mark.parametrize("word", ["1", "124", "1000001", "1e3", "-5", "", " 500", '"', "99999999999999999999"])
 def test_an_invalid_window_is_refused_and_changes_nothing(place: Place, word: str) -> None:
     place.start(*LONG)
-    assert place.control(f"window {word}") == {"error": "use window MICROSECONDS, from 125 to 1000000"}
+    assert place.control(f"window {word}") == {"error": "use window MICROSECONDS: 0, or 125 to 1000000"}
     assert place.control("status")["window_us"] == 1_000_000
 
 
@@ -497,7 +536,7 @@ def test_only_a_map_can_be_read_again(passing: Place) -> None:
     assert passing.control("layout") == {"error": "there is no map: start the forwarder with --layout=map:FILE"}
 
 
-NUMBERS = {"servers": "1 to 1024", "number": "0 to 4095", "window": "125 to 1000000"}
+NUMBERS = {"servers": "1 to 1024", "number": "0 to 4095", "window": "0 to 1000000"}
 VALUES = ("-1", "1e3", "99999999999999999999", "x", "")
 BYTES = ("", "0", "4095", "-4096", "+4096", "0x1000", "4096x", " 4096", "1099511627777", "99999999999999999999999")
 RULES = ("stripes:4096", "File", "map:", "map", "file:4096", "stripe", *(f"stripe:{value}" for value in BYTES))
@@ -510,6 +549,9 @@ REFUSED |= {
     f"--layout={rule}": f'layout="{rule}" is unknown: '
     "use file, map:FILE, or stripe:BYTES with 4096 to 1099511627776 bytes"
     for rule in RULES
+}
+REFUSED |= {
+    f"--window={value}": f'window="{value}" is invalid: use 0, or a number from 125 to 1000000' for value in (1, 124)
 }
 REFUSED["--layout="] = "layout has no value: use which data server has which bytes: file, stripe:BYTES or map:FILE"
 
