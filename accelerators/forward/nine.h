@@ -59,4 +59,7 @@ enum nine_type {
     TREMOVE = 122,
 };
 
+// End of the name (uname) of a job that does not want forwarders to try other settings while it runs.
+#define JOB_STEADY "-steady"
+
 #endif

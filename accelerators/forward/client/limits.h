@@ -26,6 +26,8 @@
 
 // -- connections --
 
+#define JOB_BYTES 24 // name of a job at forwarders: 10 digits and "-steady", with its 0
+
 #define LINKS_MAX 8             // connections of a process; a thread that finds none free does its call directly
 #define REMOTE_FILES_MAX 64     // files open on a connection; a further file takes the place of the least recently used
 #define WINDOW 16               // requests in flight; 1 MB at 64 KiB each covers 1 ms at 1 GB/s

@@ -112,7 +112,8 @@ uint32_t session_new_fid(struct link *link)
 
 static void put_user(struct message *message, const struct prefix *prefix)
 {
-    message_put_string(message, "", 0);
+    const struct settings *settings = state_settings();
+    message_put_string(message, settings->job, settings->job_length); // diod uses the number below
     message_put_string(message, prefix->path, prefix->length);
     message_put(message, (uint64_t)raw_call(SYS_geteuid, 0, 0, 0, 0, 0, 0), 4);
 }

@@ -186,6 +186,22 @@ static void read_burst(struct settings *settings, variables_lookup *lookup, vari
 }
 #endif
 
+// Compose the name by which forwarders, and the council that chooses their window, know the job.
+static void read_job(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
+{
+    const char *job = lookup("SLURM_JOB_ID"), *explore = lookup("REPRISE_FORWARD_EXPLORE");
+    const bool forbids = explore && !strcmp(explore, "no");
+    if (explore && *explore && !forbids && strcmp(explore, "yes") != 0) {
+        variables_complain_about(complain, LIBRARY, "REPRISE_FORWARD_EXPLORE", explore,
+                                 "use yes or no; the default yes applies");
+    }
+    if (job && variables_number(job, 1, UINT32_MAX) > 0) {
+        settings->job_length =
+            (size_t)snprintf(settings->job, sizeof settings->job, "%lld%s",
+                             (long long)variables_number(job, 1, UINT32_MAX), forbids ? JOB_STEADY : "");
+    }
+}
+
 static void read_authentication(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
 {
     const char *value = lookup("REPRISE_FORWARD_AUTH");
@@ -218,6 +234,7 @@ void settings_read(struct settings *settings, variables_lookup *lookup, variable
     }
     const int64_t number = node ? variables_number(node, 0, NODE_MAX) : -1;
     settings->node = number < 0 ? number_of(host) : (uint32_t)number;
+    read_job(settings, lookup, complain);
     read_authentication(settings, lookup, complain);
 #ifdef FORWARD_BURST
     read_burst(settings, lookup, complain);

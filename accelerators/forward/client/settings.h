@@ -21,12 +21,14 @@ struct settings {
     char map[PATH_BYTES];
     struct prefix prefixes[PREFIXES_MAX];
     int prefix_count;
-    int64_t least_bytes;     // smallest request that is forwarded
-    int64_t read_ns;         // longest wait for a connection, and for data that a forwarder reads,
-    int64_t write_ns;        // and for the answer to a write
-    int64_t check_ns;        // time between two looks at the map
-    int64_t owner;           // user id that may own the map, besides root and the user; -1: none
-    uint32_t node;           // number of this node within the job
+    int64_t least_bytes; // smallest request that is forwarded
+    int64_t read_ns;     // longest wait for a connection, and for data that a forwarder reads,
+    int64_t write_ns;    // and for the answer to a write
+    int64_t check_ns;    // time between two looks at the map
+    int64_t owner;       // user id that may own the map, besides root and the user; -1: none
+    uint32_t node;       // number of this node within the job
+    char job[JOB_BYTES]; // name of the job at forwarders; "" outside of jobs
+    size_t job_length;
     char burst[BURST_BYTES]; // version with which to ask for a burst buffer (see nine.h); "": none
     bool burst_keeps;        // a burst buffer that is killed loses no data
     char report[PATH_BYTES];
