@@ -229,7 +229,7 @@ uninstall: ## remove installed files (configuration and data stay)
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/reprise.fish
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket $(DESTDIR)$(UNITDIR)/reprise-web.service \
 	  $(DESTDIR)$(UNITDIR)/reprise-web.socket $(DESTDIR)$(UNITDIR)/reprise-snapshot.service $(DESTDIR)$(UNITDIR)/reprise-snapshot.timer \
-	  $(DESTDIR)$(UNITDIR)/reprise-arbiter.service \
+	  $(DESTDIR)$(UNITDIR)/reprise-arbiter.service $(DESTDIR)$(UNITDIR)/reprise-council.service \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
 
 # -- to test -----------------------------------------------------------------------------------------------------------

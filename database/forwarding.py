@@ -80,6 +80,18 @@ class Forwarding(Store):
         rows = self._read(sql, {**_of(cluster), "jobs": json.dumps(list(job_ids))})
         return [_job(row) for row in rows]
 
+    def verdicts_of(self, cluster: str, job_ids: Sequence[int]) -> Mapping[int, AbstractSet[str]]:
+        """Return the verdicts that these jobs have reported; a job that has reported none is left out."""
+        rows = self._read(
+            "SELECT o.job_id, o.verdict FROM json_each(:ids) AS j CROSS JOIN outcome AS o "
+            "WHERE o.cluster = :cluster AND o.job_id = j.value",
+            {"cluster": cluster, "ids": json.dumps(list(job_ids))},
+        )
+        found: dict[int, set[str]] = {}
+        for job, verdict in rows:
+            found.setdefault(job, set()).add(verdict)
+        return found
+
     def ended_outcomes(self, outcome_ids: Sequence[int]) -> AbstractSet[int]:
         """Return those of the ids whose job has ended, or whose row no longer exists."""
         rows = self._read(

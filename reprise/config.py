@@ -110,6 +110,14 @@ def _host_and_port_or_nothing(text: str) -> str:
     return text
 
 
+def _listening_or_nothing(text: str) -> str:
+    if text.startswith("/"):
+        if len(os.fsencode(text)) > SOCKET_PATH_LIMIT or "\0" in text:
+            raise ValueError(f"a path of a socket has at most {SOCKET_PATH_LIMIT} bytes")
+        return text
+    return _host_and_port_or_nothing(text)
+
+
 def forwarder_address(text: str) -> str:
     """Return the address of an I/O forwarder, in the form that the forwarding library accepts.
 
@@ -380,6 +388,41 @@ class Forwarding(Section):
     )
 
 
+class Council(Section):
+    """Settings of the council, which learns the window of the I/O forwarders."""
+
+    listen: Annotated[str, AfterValidator(_listening_or_nothing)] = Field(
+        "",
+        description="HOST:PORT, [ADDRESS]:PORT or the path of a Unix socket at which forwarders report; '' means no "
+        "council",
+    )
+    auth: Literal["munge", "none"] = Field(
+        "munge", description="how the council and the forwarders recognize each other"
+    )
+    forwarder_uid: UserId = Field(0, description="user id of the forwarders; root is always believed")
+    learner: Literal["ucb1", "epsilon"] = Field("ucb1", description="method that chooses windows to explore")
+    explore: Literal["known", "all", "none"] = Field(
+        "known",
+        description="jobs on which windows are explored: those that the matcher knows, also others, or none; never "
+        "those that opted out",
+    )
+    harm: float = Field(
+        0.01, ge=0, le=1, description="largest share of a pattern's bandwidth that exploring may cost; 1: no limit"
+    )
+    timeout_s: float = Field(
+        1.0, ge=0.1, le=5, description="seconds from a round's first report until the council decides without the rest"
+    )
+    directory: AbsolutePath = Field(
+        Path("/var/lib/reprise/council"), description="directory of what was learned, and of the recorded reports"
+    )
+    record_mb: int = Field(
+        64, ge=0, le=1_000_000, description="size in MB at which recorded reports begin a new file; 0 records none"
+    )
+    metrics: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
+        "", description="HOST:PORT at which the council serves metrics for Prometheus; '' means none"
+    )
+
+
 class Config(Section):
     """Content of the configuration file."""
 
@@ -394,6 +437,7 @@ class Config(Section):
     containers: Containers = Containers()
     mpich: Mpich = Mpich()
     forwarding: Forwarding = Forwarding()
+    council: Council = Council()
     web: Web = Web()
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "tune": ("reprise.cli.tune", "tune", "Run campaigns that find the best settings."),
     "rules": ("reprise.cli.rules", "rules", "Show how Open MPI reads a rules file."),
     "arbiter": ("reprise.cli.arbiter", "arbiter", "Share out I/O forwarders among the running jobs."),
+    "council": ("reprise.cli.council", "council", "Learn the window of the I/O forwarders, and announce it to them."),
     "forwarders": ("reprise.cli.forwarders", "forwarders", "Show the pool of I/O forwarders, and who serves a job."),
     "web": ("reprise.cli.web", "web", "Serve the web pages, and print tokens for them."),
     "report": ("reprise.cli.report", "report", "Report what settings gain in production."),

@@ -22,7 +22,7 @@ from reprise.cli.settings import tables
 from reprise.config import DEFAULT_PATH, Config
 from reprise.tuner.definition.campaign_definition import Definition
 
-FOR_ADMINISTRATORS = ("serve", "arbiter", "web", "doctor")
+FOR_ADMINISTRATORS = ("serve", "arbiter", "council", "web", "doctor")
 COMPLETIONS: Mapping[str, type[ShellComplete]] = {
     "reprise.bash": BashComplete,
     "_reprise": ZshComplete,

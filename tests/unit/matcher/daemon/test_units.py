@@ -74,7 +74,7 @@ def test_the_web_service_requires_the_socket_that_holds_its_port() -> None:
     assert service["Install"]["Also"] == "reprise-web.socket"
 
 
-@pytest.mark.parametrize("name", ["reprise-matcher", "reprise-web", "reprise-arbiter"])
+@pytest.mark.parametrize("name", ["reprise-matcher", "reprise-web", "reprise-arbiter", "reprise-council"])
 def test_a_service_that_hangs_is_restarted(name: str) -> None:
     section = unit("service", name)["Service"]
     assert (section["Type"], section["NotifyAccess"], section["Restart"]) == ("notify", "main", "on-failure")
