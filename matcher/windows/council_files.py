@@ -84,7 +84,7 @@ class CouncilFiles:
         self._sync()
 
     def record(self, lines: Sequence[str]) -> None:
-        """Append lines of `recorded_metrics`, none of which is longer than the limit. Raise OSError."""
+        """Append lines of `recorded_metrics`, each at most as long as the limit. Raise OSError."""
         if not lines or not self._most_bytes:
             return
         path = self.path / RECORDED

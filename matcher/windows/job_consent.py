@@ -24,7 +24,7 @@ REMEMBERED_S = 60.0
 
 
 class Consents:
-    """What is known about the jobs at the forwarders. With `explore` "none", no job is explored on."""
+    """Knowledge about the jobs at the forwarders. With `explore` "none", no job is explored on."""
 
     def __init__(self, explore: Explore) -> None:
         self._explore = explore
@@ -54,7 +54,7 @@ class Consents:
         return list(self._seen) if self._explore != "none" else []
 
     def learned(self, asked: Collection[int], verdicts: Mapping[int, AbstractSet[str]]) -> None:
-        """Take the verdicts of the jobs that were looked up; a job without any is not known to the matcher."""
+        """Take the verdicts of the jobs that were looked up; a job without any is unknown to the matcher."""
         self._asked, self._verdicts = frozenset(asked), verdicts
 
 

@@ -19,7 +19,7 @@ def council(settings: Settings, configured: bool) -> None:
     """Learn the window of the I/O forwarders, and announce it to them, in the foreground until SIGTERM.
 
     Each second, forwarders report their access patterns and bandwidths, and get the window that all of them use next.
-    Without a council, they keep the window that they have. What was learned survives a restart. Run it on the matcher's
+    Without a council, they keep the window that they have. Knowledge survives a restart. Run it on the matcher's
     host as the matcher's user.
     """
     config = settings.config

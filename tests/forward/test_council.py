@@ -121,7 +121,7 @@ def test_a_council_with_one_of_four_forwarders_dead_decides_within_its_timeout(s
         missed = site.metrics()["reprise_council_missed_total"]  # a busy machine may be late too
         before, begun = decisions(site), time.monotonic()
         site.forwarders[3].send_signal(how)
-        wait_for("a decision", lambda: decisions(site) > before + 1)  # the first one may have had its report
+        wait_for("a decision", lambda: decisions(site) > before + 1)  # its report may be in the first one
         assert time.monotonic() - begun < 2 * ROUND_S + TIMEOUT_S + LATE_S
         assert seconds_of(site, 4) < ROUND_S + LATE_S  # it does not wait again
         if how == signal.SIGSTOP:

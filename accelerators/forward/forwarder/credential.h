@@ -14,8 +14,8 @@ typedef void credential_done(void *own, char *text, const char *why);
 // cause.
 typedef void credential_opened(void *own, char *text, uint32_t user, const char *why);
 
-// Start to make a credential of this process's user in a thread, because munged may hang. It contains a text, of which
-// a copy is made; NULL: none. Return 0; -1 without memory.
+// Start to make a credential of this process's user in a thread, because munged may hang. It contains a copy of a
+// text; NULL: none. Return 0; -1 without memory.
 int credential_make(struct pool *pool, const char *text, credential_done *done, void *own);
 
 // Start to open a credential in a thread. It is refused if it was opened on this node before. Return 0; -1 without

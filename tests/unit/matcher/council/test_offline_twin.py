@@ -25,9 +25,7 @@ SHORT = Simulation(decisions=40, repetitions=3)
 
 def test_the_long_run_precision_with_epsilon_0_15_and_7_windows_is_0_871() -> None:
     """1 - eps + eps / k, since exploring may choose the best window too (Bez 2020, section 4.2.2)."""
-    settings = CouncilSettings(
-        Learner.EPSILON, epsilon=0.15, windows=THESIS_WINDOWS, default_window=1000, harm_share=1
-    )
+    settings = CouncilSettings(Learner.EPSILON, epsilon=0.15, windows=THESIS_WINDOWS, default_window=1000, harm_share=1)
     windows = [choice.window for choice in play(WRITES, REWARDS, settings, 5000, seeded(1))][200:]
     precision = windows.count(8000) / len(windows)
     assert precision == pytest.approx(0.871, abs=3 * (0.871 * 0.129 / len(windows)) ** 0.5)
