@@ -9,8 +9,8 @@
 
 struct layout_map;
 
-// Read lines "INODE STRIPE_BYTES SERVER ...", with numbers of servers below `servers` in the order of stripes. Of lines
-// about the same file, the last one counts. Return the map; NULL with one line about the first error in `*error`.
+// Read lines "INODE STRIPE_BYTES SERVER ...", with numbers of servers below `servers` in the order of stripes. The last
+// line about a file counts. Return the map; NULL with one line about the first error in `*error`.
 struct layout_map *layout_map_read(const char *path, unsigned servers, char *error, size_t room);
 
 // Free a map; NULL is allowed.

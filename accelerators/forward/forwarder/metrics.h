@@ -32,7 +32,7 @@ struct metrics {
     struct job jobs[JOBS_MAX + 1];
     unsigned job_count;
     uint64_t uses;  // of jobs
-    uint64_t names; // jobs that have had a place
+    uint64_t names; // jobs that had a place
     struct patterns patterns;
     uint64_t connections; // now
     uint64_t connections_total;

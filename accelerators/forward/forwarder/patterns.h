@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access patterns: the features of each job's reads and writes in each second (Bez 2020, section 3.2). They are those
-// that tell patterns apart: number of files, sizes of requests, and the distance between consecutive requests to a
+// that distinguish patterns: number of files, sizes of requests, and the distance between consecutive requests to a
 // file.
 #ifndef FORWARDER_PATTERNS_H
 #define FORWARDER_PATTERNS_H

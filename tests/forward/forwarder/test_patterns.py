@@ -36,7 +36,7 @@ class Counted:
         self.lines.append(f"served {job} {operation} {size} {self.now}")
 
     def at(self, second: float) -> None:
-        """Go on at a time after the start."""
+        """Continue at a time after the start."""
         self.now = 100 * S + int(second * S)
 
     def printed(self, line: str) -> list[str]:
