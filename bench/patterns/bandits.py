@@ -54,6 +54,7 @@ OF_THESIS = CouncilSettings(
     first_epsilon=EPSILON,
     windows=THESIS_WINDOWS,
     default_window=THESIS_WINDOWS[0],
+    caution=0,
     harm_share=1,
 )
 

@@ -33,6 +33,14 @@ With noise of 10 %, the mean of 32 rewards has a standard error of 1.8 %, so tha
 More rewards would follow changes of the file system more slowly.
 """
 
+CAUTION = 1.0
+"""Number of standard errors by which a mean must exceed that of the default window to be preferred to it.
+
+Of seven windows that are 2 to 10 % worse, one often looks better by chance. With noise of 10 % and without caution, 4 %
+were lost in the worst of 25 simulated patterns in decisions 301 to 400; with it, 2 % were. With more caution, windows
+that are a little better are found later.
+"""
+
 HARM_SHARE = 0.01
 """Largest share of a pattern's bandwidth that may be lost by exploring."""
 
@@ -67,9 +75,9 @@ class Learner(StrEnum):
 class CouncilSettings:
     """Settings of the council; the constants above explain the defaults.
 
-    `windows` are in microseconds, and `default_window` is one of them. With `memory` 0, all rewards of a window count.
-    `harm_share` 1 or more means no budget. `normalized` False gives UCB1 rewards in MB/s as in the thesis, for
-    comparison only. Raise CouncilError if a value is impossible.
+    `windows` are in microseconds, and `default_window` is one of them. With `memory` 0, all rewards of a window count,
+    and there is no caution. `harm_share` 1 or more means no budget. `normalized` False gives UCB1 rewards in MB/s as in
+    the thesis, for comparison only. Raise CouncilError if a value is impossible.
     """
 
     learner: Learner = Learner.UCB1
@@ -78,6 +86,7 @@ class CouncilSettings:
     memory: int = MEMORY
     windows: tuple[int, ...] = WINDOWS
     default_window: int = DEFAULT_WINDOW
+    caution: float = CAUTION
     harm_share: float = HARM_SHARE
     horizon: int = HORIZON
     timeout: float = TIMEOUT
@@ -91,5 +100,7 @@ class CouncilSettings:
             raise CouncilError("windows must be different numbers of microseconds, 0 or more: correct the list")
         if self.default_window not in self.windows:
             raise CouncilError(f"the default window {self.default_window} is not among the windows: add it")
-        if self.memory < 0 or self.horizon < 1 or self.timeout <= 0 or not self.harm_share >= 0:
-            raise CouncilError("memory and harm_share must be at least 0, horizon 1, and timeout above 0: correct them")
+        if self.memory < 0 or self.horizon < 1 or self.timeout <= 0 or not (self.harm_share >= 0 and self.caution >= 0):
+            raise CouncilError(
+                "memory, harm_share and caution must be at least 0, horizon 1, and timeout above 0: correct them"
+            )

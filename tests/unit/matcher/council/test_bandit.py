@@ -21,6 +21,35 @@ def learned(rewards: dict[int, list[float]], settings: CouncilSettings = FOREVER
     return bandit
 
 
+def test_a_window_replaces_the_default_only_if_it_is_better_by_a_standard_error() -> None:
+    """The default's rewards 90 and 110 have a variance of 200: the error of one reward is sqrt(200 * 1.5) = 17.3."""
+    rng = seeded(1)
+    for second, chosen in ((117, 0), (118, 500)):
+        assert learned({0: [90, 110], 500: [second]}, CouncilSettings()).greedy(rng) == chosen
+    assert learned({0: [100], 500: [900]}, CouncilSettings()).greedy(rng) == 0  # the noise is unknown
+    assert learned({0: [100], 500: [120, 120]}, CouncilSettings()).greedy(rng) == 500  # there is none
+    assert learned({250: [100], 500: [120]}, CouncilSettings()).greedy(rng) == 500  # the default was not measured
+    assert learned({0: [90, 110], 500: [101]}, CouncilSettings(caution=0)).greedy(rng) == 500
+    assert learned({0: [90, 110], 500: [101]}, FOREVER).greedy(rng) == 500
+
+
+def test_noise_keeps_the_default_where_no_window_helps() -> None:
+    """The others are 5 % worse, with noise of 10 %; votes are remembered as they are when they are followed."""
+    rng, votes = seeded(2), dict[float, list[int]]()
+    for caution in (0.0, 1.0):
+        votes[caution] = []
+        for _ in range(20):
+            bandit = Bandit(CouncilSettings(caution=caution))
+            for window in (*WINDOWS, 0):
+                bandit.update(window, (100 if window == 0 else 95) * rng.gauss(1, 0.1))
+            for _ in range(100):
+                vote = bandit.greedy(rng)
+                votes[caution].append(vote)
+                bandit.update(vote, (100 if vote == 0 else 95) * rng.gauss(1, 0.1))
+    wrong = {caution: sum(map(bool, chosen)) / len(chosen) for caution, chosen in votes.items()}
+    assert wrong[1] < wrong[0] / 2
+
+
 @pytest.mark.parametrize("memory", [0, 32])
 def test_rewards_10_and_20_of_one_arm_give_a_mean_of_15_after_two_tries(memory: int) -> None:
     arm = learned({500: [10, 20]}, CouncilSettings(memory=memory)).arms[500]

@@ -358,6 +358,8 @@ def test_a_council_survives_the_loss_and_return_of_any_member(seed: int) -> None
         {"horizon": 0},
         {"timeout": 0},
         {"harm_share": float("nan")},
+        {"caution": -1},
+        {"caution": float("nan")},
     ],
     ids=str,
 )
