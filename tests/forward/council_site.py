@@ -34,7 +34,7 @@ class Site:
     place: Place
     auth: str = "none"
     munge: Path | None = None
-    more: str = ""
+    explore: str = "all"
     port: int = field(default_factory=free_port)
     metrics_port: int = field(default_factory=free_port)
     council: subprocess.Popen[bytes] | None = None
@@ -50,9 +50,9 @@ class Site:
         """Write the configuration."""
         socket_line = f'[matcher]\nmunge_socket = "{self.munge}"\n' if self.munge else ""
         (self.place.directory / "reprise.toml").write_text(
-            f'{socket_line}[database]\npath = "{self.place.directory}/reprise.db"\n[council]\n'
+            f'[site]\ncluster = "c"\n{socket_line}[database]\npath = "{self.place.directory}/reprise.db"\n[council]\n'
             f'listen = "127.0.0.1:{self.port}"\nauth = "{self.auth}"\ndirectory = "{self.directory}"\n'
-            f'metrics = "127.0.0.1:{self.metrics_port}"\nexplore = "all"\n{self.more}'
+            f'metrics = "127.0.0.1:{self.metrics_port}"\nexplore = "{self.explore}"\n'
         )
 
     def start_council(self) -> None:

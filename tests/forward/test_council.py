@@ -16,11 +16,13 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from reprise.config import Config
+from reprise.database import Database
 from reprise.matcher.council.recorded_metrics import read
 from reprise.matcher.windows.report_message import decision_line
 from tests.forward.council_site import BLOCK, Site
 from tests.forward.forwarder.conftest import Place
 from tests.munged import Munged
+from tests.unit.database_values import outcome
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -71,6 +73,10 @@ def traffic(site: Site, *numbers: int, user: str = "4711") -> Iterator[None]:
 
 def decisions(site: Site) -> float:
     return sum(value for name, value in site.metrics().items() if name.startswith("reprise_council_decisions_total"))
+
+
+def explored(site: Site) -> float:
+    return site.metrics()['reprise_council_decisions_total{mode="explore"}']
 
 
 def joined(site: Site, count: int) -> None:
@@ -177,6 +183,29 @@ def test_a_job_that_forbids_exploring_is_never_explored_on(site: Site) -> None:
     assert metrics['reprise_council_decisions_total{mode="explore"}'] == 0
     assert metrics["reprise_council_opted_out"] == 1
     assert windows(site) == {0}
+
+
+def test_only_jobs_that_the_matcher_knows_and_that_did_not_opt_out_are_explored_on(place: Place) -> None:
+    with Database.open(place.directory / "reprise.db", create=True) as database:
+        database.report_start(outcome(job_id=4711, verdict="apply"))
+        database.report_start(outcome(job_id=4712, verdict="off"))
+    made = Site(place, explore="known")
+    try:
+        made.start_council()
+        made.start_forwarder(0)
+        with traffic(made, 0):
+            wait_for("an experiment", lambda: explored(made) > 0)
+            for user in ("4712", "4713", "alice"):  # opted out, unknown, no job
+                nine = made.client(0, user)
+                wait_for("the job", lambda: made.metrics()["reprise_council_opted_out"] == 1)
+                before, count = explored(made), decisions(made)
+                wait_for("decisions", lambda count=count: decisions(made) >= count + 4)  # type: ignore[misc]
+                assert explored(made) == before
+                nine.close()
+                made.clients.remove(nine)
+                wait_for("an experiment", lambda before=before: explored(made) > before)  # type: ignore[misc]
+    finally:
+        made.end()
 
 
 # --- strangers

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -95,6 +96,13 @@ def window(place: Place) -> int:
     return found
 
 
+def report_on(council: FakeCouncil, microseconds: int) -> dict[str, Any]:
+    """Return the next report on a window."""
+    while (one := council.report())["window"] != microseconds:
+        pass
+    return one
+
+
 def reaches(place: Place, microseconds: int) -> None:
     wait_for(f"a window of {microseconds} us", lambda: window(place) == microseconds)
 
@@ -102,6 +110,7 @@ def reaches(place: Place, microseconds: int) -> None:
 # --- reports
 
 
+@pytest.mark.slow
 def test_a_report_has_what_was_moved_since_the_last_one(place: Place, council: FakeCouncil) -> None:
     place.start(*TWINS, "--number=7", f"--council={council.path}", "--council-auth=none")
     council.accept()
@@ -123,7 +132,7 @@ def test_a_report_has_what_was_moved_since_the_last_one(place: Place, council: F
     assert sum(report["bytes"] for report in reports) == 50_000
     assert one["bandwidth"] == pytest.approx(one["bytes"] / one["seconds"] / 10**6, abs=1e-5)
     assert one["load"] == pytest.approx(one["bandwidth"], abs=1e-5)  # it was idle for most of the second
-    assert set(one["jobs"]) == {"4711", "4712-steady"} and 0.5 <= one["seconds"] < 1.6
+    assert set(one["jobs"]) == {"4711", "4712-steady"} and one["seconds"] >= 0.5
     pattern = next(pattern for report in reports for pattern in report["patterns"])
     assert (pattern["job"], pattern["operation"], pattern["files"]) == ("4711", "write", 1)
     assert (pattern["request_max"], pattern["distance_mean"]) == (5000, 15000)
@@ -132,6 +141,7 @@ def test_a_report_has_what_was_moved_since_the_last_one(place: Place, council: F
     wait_for("the end of the connection", lambda: council.report()["jobs"] == ["4711"])
 
 
+@pytest.mark.slow
 def test_reports_are_of_the_form_that_the_council_reads(place: Place, council: FakeCouncil) -> None:
     started(place, council)
     for i in range(70):  # more jobs than a forwarder counts
@@ -139,14 +149,15 @@ def test_reports_are_of_the_form_that_the_council_reads(place: Place, council: F
     wait_for("all", lambda: len(report_message.read(council.line().strip()).jobs) == 65)
 
 
+@pytest.mark.slow
 def test_there_is_one_report_a_second_when_the_second_has_passed(place: Place, council: FakeCouncil) -> None:
     started(place, council)
-    times = []
-    for _ in range(4):
+    phases, begun = [], time.monotonic()
+    for _ in range(6):
         council.report()
-        times.append(time.time())
-    assert times[-1] - times[0] == pytest.approx(3, abs=0.5)
-    assert min(at % 1 for at in times) < 0.5
+        phases.append(time.time() % 1)
+    assert time.monotonic() - begun > 4.5 - 0.5  # the first one may have been on its way
+    assert median(phases) < 0.5
 
 
 # --- decisions
@@ -156,20 +167,20 @@ def test_a_decision_is_applied_and_measured_from_then_on(place: Place, council: 
     nonce = started(place, council)
     council.decide(nonce, 500)
     reaches(place, 500)
-    report = wait_for("a report", lambda: (one := council.report())["window"] == 500 and one)
-    assert 0.5 <= report["seconds"] < 1.6
+    assert report_on(council, 500)["seconds"] >= 0.5
     metrics = place.metrics()
     assert metrics["reprise_forwarder_council_decisions_total"] == metrics["reprise_forwarder_council_decides"] == 1
     assert place.log().count("decides on the window") == 1
 
 
+@pytest.mark.slow
 def test_a_window_that_was_in_force_for_a_moment_is_not_reported(place: Place, council: FakeCouncil) -> None:
     nonce = started(place, council)
-    wait_for("the end of a second", lambda: 0.6 < time.time() % 1 < 0.9)
-    council.decide(nonce, 250)
-    reaches(place, 250)
-    report = wait_for("a report", lambda: (one := council.report())["window"] == 250 and one)
-    assert report["seconds"] > 1  # it is not that of the second's rest
+    for microseconds in (250, 500, 250, 500):
+        wait_for("the end of a second", lambda: 0.6 < time.time() % 1 < 0.9)
+        council.decide(nonce, microseconds)
+        reaches(place, microseconds)
+        assert report_on(council, microseconds)["seconds"] >= 0.5  # that on the second's rest is left out
 
 
 MALFORMED: dict[str, Callable[[str], bytes]] = {
@@ -189,18 +200,21 @@ MALFORMED: dict[str, Callable[[str], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("what", MALFORMED)
-def test_a_malformed_decision_is_ignored_with_one_line(place: Place, council: FakeCouncil, what: str) -> None:
+def test_malformed_decisions_are_ignored_with_one_line(place: Place, council: FakeCouncil) -> None:
     nonce = started(place, council)
-    for _ in range(3):
+    for count, what in enumerate(MALFORMED, 1):
         council.send(MALFORMED[what](nonce))
-    wait_for("the refusals", lambda: place.metrics()["reprise_forwarder_council_refused_total"] == 3)
-    assert window(place) == 0 and place.log().count("is ignored: it is malformed") == (what != "number 0")
-    assert place.log().count("is ignored") == 1
+
+        def refused(count: int = count) -> bool:
+            return place.metrics()["reprise_forwarder_council_refused_total"] == count
+
+        wait_for(f"the refusal of {what}", refused)
+    assert window(place) == 0 and place.log().count("is ignored: it is malformed") == 1
     council.decide(nonce, 500)
     reaches(place, 500)
 
 
+@pytest.mark.slow
 def test_an_old_decision_is_ignored(place: Place, council: FakeCouncil) -> None:
     nonce = started(place, council)
     for number, microseconds in ((5, 500), (4, 1000), (5, 2000), (6, 125)):
@@ -209,6 +223,7 @@ def test_an_old_decision_is_ignored(place: Place, council: FakeCouncil) -> None:
     assert place.metrics()["reprise_forwarder_council_refused_total"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flood", [b"x" * 200_000, b"\n" * 100_000], ids=["a long line", "many lines"])
 def test_a_council_that_sends_too_much_is_disconnected(place: Place, council: FakeCouncil, flood: bytes) -> None:
     nonce = started(place, council)
@@ -225,6 +240,7 @@ def test_a_council_that_sends_too_much_is_disconnected(place: Place, council: Fa
 # --- the council is gone
 
 
+@pytest.mark.slow
 def test_an_experiment_ends_when_the_council_is_gone_and_begins_anew_when_it_is_back(
     place: Place, council: FakeCouncil
 ) -> None:
@@ -243,6 +259,7 @@ def test_an_experiment_ends_when_the_council_is_gone_and_begins_anew_when_it_is_
     reaches(place, 1000)
 
 
+@pytest.mark.slow
 def test_without_a_council_the_window_of_the_option_stays(place: Place) -> None:
     place.start("--scheduler=twins", "--window=2000", f"--council={place.directory}/none", "--council-auth=none")
     nine = place.client()
@@ -253,12 +270,13 @@ def test_without_a_council_the_window_of_the_option_stays(place: Place) -> None:
     assert place.log().count("does not decide") == 1
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_found_keeps_nobody_waiting(place: Place) -> None:
     place.start(*TWINS, "--council=no-such-host.invalid:1", "--council-auth=none")
     nine = place.client()
     begun = time.monotonic()
     nine.write(nine.create("file"), 0, b"data")
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 4
     wait_for("the line", lambda: "does not decide" in place.log())
 
 
@@ -329,7 +347,7 @@ def test_a_munged_that_hangs_keeps_nobody_waiting(place: Place, council: FakeCou
         while time.monotonic() - begun < 3:
             before = time.monotonic()
             nine.write(fid, 0, b"data")
-            assert time.monotonic() - before < 1
+            assert time.monotonic() - before < 4  # munge's client waits for 10 s and more
         munged.signal(signal.SIGCONT)
 
 
