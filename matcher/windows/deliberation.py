@@ -18,6 +18,10 @@ from reprise.matcher.windows.report_message import ForwarderMessage
 log = logging.getLogger(__name__)
 
 
+OBSTACLE_S = 60.0
+"""Minimum seconds between two lines that say why nothing is explored."""
+
+
 @dataclass(frozen=True)
 class Announcement:
     """A decision for all forwarders: its number, and windows in microseconds, as in `decision_line`."""
@@ -48,6 +52,8 @@ class Deliberation:
         self._number = 0
         self._opened_at: float | None = None
         self._throttle = Throttle()
+        self._obstacle = ""
+        self._obstacle_at = -OBSTACLE_S
 
     @property
     def deadline(self) -> float | None:
@@ -94,4 +100,11 @@ class Deliberation:
         if keep != before:
             votes = ",".join(f"{window}:{count}" for window, count in sorted(decision.votes.items()))
             log.info(line("window", microseconds=keep, before=before, votes=votes))
+        self._explain(decision.obstacle, now)
         return Announcement(self._number, decision.window, keep)
+
+    def _explain(self, obstacle: str, now: float) -> None:
+        """Log why nothing is explored, if that is another reason than before; load and budget may change often."""
+        if obstacle and obstacle != self._obstacle and now - self._obstacle_at >= OBSTACLE_S:
+            log.info(line("not-exploring", why=obstacle))
+            self._obstacle, self._obstacle_at = obstacle, now

@@ -27,7 +27,7 @@ struct load_measured {
 // Begin to measure; requests that were not answered yet stay.
 void load_begin(struct load *load, uint64_t now_ns);
 
-// Count a request for some bytes that arrives, and its end.
+// Count a request for some bytes that arrives, and its end. The time of the end counts if it is the last request.
 void load_arrived(struct load *load, uint32_t bytes, uint64_t now_ns);
 void load_ended(struct load *load, uint32_t bytes, uint64_t now_ns);
 

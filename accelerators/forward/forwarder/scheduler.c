@@ -134,7 +134,8 @@ void scheduler_remove(struct scheduler *scheduler, struct scheduled *scheduled)
         scheduler->running--;
     }
     if (scheduled->state != SCHEDULED_NOT) {
-        load_ended(&scheduler->load, scheduled->bytes, scheduler_now());
+        const bool is_last = scheduler->load.requests == 1; // the time of others does not matter
+        load_ended(&scheduler->load, scheduled->bytes, is_last ? scheduler_now() : 0);
     }
     scheduled->state = SCHEDULED_NOT;
     pump(scheduler);

@@ -89,3 +89,14 @@ def test_a_changed_vote_is_logged(caplog: pytest.LogCaptureFixture) -> None:
             of.take(message(0, window=window, bandwidth=bandwidth, patterns=[pattern()]), 0)
             of.decide(0)
     assert caplog.messages == ["event=window microseconds=500 before=0 votes=500:1"]
+
+
+def test_the_reason_for_not_exploring_is_logged_once_a_minute_at_most(caplog: pytest.LogCaptureFixture) -> None:
+    of = made(explore="known")
+    with caplog.at_level(logging.INFO):
+        for now in range(200):
+            of.take(message(0, jobs=["4711"] if now % 2 else ["4712"], load=None if now % 4 else 0.0), now)
+            of.decide(now)
+    lines = [text for text in caplog.messages if "not-exploring" in text]
+    assert 1 <= len(lines) <= 4
+    assert lines[0] == 'event=not-exploring why="ion1:0 serves a job that opted out"'
