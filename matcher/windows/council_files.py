@@ -15,7 +15,7 @@ from typing import Any
 
 from reprise.matcher.council import learned_windows
 from reprise.matcher.council.council_settings import CouncilSettings
-from reprise.matcher.council.recorded_metrics import HEADER
+from reprise.matcher.council.recorded_metrics import HEADER, LONGEST
 from reprise.matcher.council.window_council import Learned
 from reprise.matcher.errors import ServiceError
 
@@ -107,8 +107,12 @@ class CouncilFiles:
     def _repair(self) -> None:
         """Remove the half of a line that a council left which was killed while it wrote."""
         path = self.path / RECORDED
-        if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
-            os.truncate(path, content.rfind(b"\n") + 1)
+        if not path.exists():
+            return
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            begin = file.seek(max(0, size - LONGEST))
+            file.truncate(begin + file.read().rfind(b"\n") + 1)
 
     def _sync(self) -> None:
         """Make changes of names last through a power failure."""

@@ -22,7 +22,8 @@ LONGEST = 131_072
 MOST_JOBS = 65  # JOBS_MAX of accelerators/forward/forwarder/limits.h, and "other"
 MOST_OPERATIONS = 2 * MOST_JOBS
 
-Number = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
+# Clients choose offsets up to 2^64, so that distances may be as large. They must not be able to have reports refused.
+Number = Annotated[float, Field(ge=0, le=1e20, allow_inf_nan=False)]
 Count = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
 Job = Annotated[str, StringConstraints(max_length=63)]
 

@@ -150,6 +150,17 @@ def test_reports_are_of_the_form_that_the_council_reads(place: Place, council: F
 
 
 @pytest.mark.slow
+def test_no_offset_or_name_that_a_client_chooses_makes_a_report_unreadable(place: Place, council: FakeCouncil) -> None:
+    started(place, council)
+    nine = place.client('\x7f\u00e9"\\\n' * 9)
+    fid = nine.create("file")
+    for offset in (0, 2**64 - 1, 1, 2**63, 0):
+        with suppress(OSError):
+            nine.read(fid, offset, 4096)
+    wait_for("the reads", lambda: report_message.read(council.line().strip()).measured)
+
+
+@pytest.mark.slow
 def test_there_is_one_report_a_second_when_the_second_has_passed(place: Place, council: FakeCouncil) -> None:
     started(place, council)
     phases, begun = [], time.monotonic()

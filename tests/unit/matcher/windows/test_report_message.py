@@ -21,6 +21,10 @@ def test_a_report_has_the_forwarders_name_and_the_features_of_jobs_with_requests
     assert (one.bytes, one.features.operation, one.features.distance_mean) == (1000, Operation.WRITE, 65536)
 
 
+def test_distances_between_any_offsets_are_read() -> None:
+    assert message(patterns=[pattern(distance_mean=2.0**64)]).measured[0].features.distance_mean == 2**64
+
+
 def test_the_largest_report_is_below_the_limit_with_munge() -> None:
     """A credential of munge takes four bytes for three, and some 200 more."""
     name = "x" * 63
