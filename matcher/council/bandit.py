@@ -54,19 +54,22 @@ class Bandit:
     def greedy(self, rng: Random) -> int:
         """Return the window with the largest mean; one of them at random if there are several.
 
-        Return the default window instead if it was measured, and the difference may be noise.
+        With caution, return the default window instead if it was not measured, or if the difference may be noise.
         """
         best = _largest({window: arm.mean for window, arm in self.arms.items()}, rng)
-        return best if self._is_better(best) else self._settings.default_window
+        return best if not self._settings.caution or self._is_better(best) else self._settings.default_window
 
     def _is_better(self, window: int) -> bool:
         """Return whether a window's mean exceeds that of the default by `caution` standard errors.
 
-        The variance is that of the rewards of all windows around their means, because a window may have one reward.
+        The variance is that of the rewards of all windows around their means, because a window may have one reward. It
+        is unknown if rewards are not remembered.
         """
         arm, default = self.arms[window], self.arms[self._settings.default_window]
-        if arm is default or not default.tries or not default.recent or not self._settings.caution:
-            return True
+        if not default.tries:
+            return False
+        if not default.recent:
+            return arm.mean > default.mean
         known = [one for one in self.arms.values() if one.recent]
         freedom = sum(len(one.recent) - 1 for one in known)
         squares = sum((reward - one.mean) ** 2 for one in known for reward in one.recent)

@@ -22,7 +22,7 @@ class Mode(StrEnum):
 
     EXPLORE = "explore"  # to measure it
     EXPLOIT = "exploit"  # by vote
-    KEEP = "keep"  # no forwarder reported a known pattern, so the last window that was voted for is used
+    KEEP = "keep"  # nobody voted, so the last window that was voted for is used, or the default one
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Council:
         """End the round, learn from its reports, and choose the window in force until the next decision.
 
         Reports without a known pattern or without bandwidth neither teach nor vote. With a majority of votes, the
-        window that most forwarders prefer is chosen; among equals the window in force, else the smallest.
+        window that most forwarders prefer is chosen; among equals the window in force, else the smallest. Without
+        votes, it is the default one if anything was moved, whose pattern may need it, and else the last one by vote.
         """
         reports, missing = self.round.close()
         active = _by_pattern(reports)
@@ -85,11 +86,15 @@ class Council:
             for pattern, these in active.items()
         ]
         obstacle = self._obstacle(active, any(full))
+        if any(report.bandwidth >= LEAST_REWARD for report in reports):
+            fallback = self._settings.default_window
+        else:
+            fallback = self._voted
         exploit = self._votes(active, explore=False)
-        chosen, votes = self._majority(exploit), exploit
+        chosen, votes = self._majority(exploit, fallback), exploit
         if self._settings.learner is Learner.UCB1 and not obstacle:
             votes = self._votes(active, explore=True)
-            self.window = self._majority(votes)
+            self.window = self._majority(votes, fallback)
         else:
             self.window = chosen if obstacle or not self._explores(active) else self._explored(active)
         self._voted = chosen
@@ -120,9 +125,9 @@ class Council:
                 votes[bandit.upper(self._rng) if explore else bandit.greedy(self._rng)] += len(reports)
         return votes
 
-    def _majority(self, votes: Counter[int]) -> int:
+    def _majority(self, votes: Counter[int], fallback: int) -> int:
         if not votes:
-            return self._voted
+            return fallback
         most = max(votes.values())
         windows = [window for window, count in votes.items() if count == most]
         return self.window if self.window in windows else min(windows)

@@ -10,7 +10,7 @@ from reprise.matcher.council.council_settings import WINDOWS, CouncilSettings, L
 from reprise.matcher.council.offline_twin import play
 from tests.unit.matcher.council.council_values import WRITES, seeded
 
-FOREVER = CouncilSettings(memory=0)
+FOREVER = CouncilSettings(memory=0, caution=0)
 
 
 def learned(rewards: dict[int, list[float]], settings: CouncilSettings = FOREVER) -> Bandit:
@@ -28,9 +28,12 @@ def test_a_window_replaces_the_default_only_if_it_is_better_by_a_standard_error(
         assert learned({0: [90, 110], 500: [second]}, CouncilSettings()).greedy(rng) == chosen
     assert learned({0: [100], 500: [900]}, CouncilSettings()).greedy(rng) == 0  # the noise is unknown
     assert learned({0: [100], 500: [120, 120]}, CouncilSettings()).greedy(rng) == 500  # there is none
-    assert learned({250: [100], 500: [120]}, CouncilSettings()).greedy(rng) == 500  # the default was not measured
+    assert (
+        learned({250: [100], 500: [120]}, CouncilSettings()).greedy(rng) == 0
+    )  # it may be better: it was not measured
     assert learned({0: [90, 110], 500: [101]}, CouncilSettings(caution=0)).greedy(rng) == 500
-    assert learned({0: [90, 110], 500: [101]}, FOREVER).greedy(rng) == 500
+    assert learned({250: [100], 500: [120]}, CouncilSettings(caution=0)).greedy(rng) == 500
+    assert learned({0: [90, 110], 500: [101]}, CouncilSettings(memory=0)).greedy(rng) == 500
 
 
 def test_noise_keeps_the_default_where_no_window_helps() -> None:

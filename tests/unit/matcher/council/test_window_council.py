@@ -17,7 +17,8 @@ from reprise.matcher.council.window_council import Council, Decision, Mode
 from reprise.matcher.errors import CouncilError
 from tests.unit.matcher.council.council_values import HOSTS, READS, WRITES, council, pattern, report, rounds, seeded
 
-EXPLOIT = CouncilSettings(Learner.EPSILON, epsilon=0, first_epsilon=0)
+EXPLOIT = CouncilSettings(Learner.EPSILON, epsilon=0, first_epsilon=0, caution=0)
+"""The rule of the thesis: the window with the largest mean."""
 ALWAYS = CouncilSettings(Learner.EPSILON, epsilon=1, first_epsilon=1, harm_share=1)
 LEARNERS = pytest.mark.parametrize("learner", list(Learner))
 
@@ -69,6 +70,25 @@ def test_a_round_without_a_known_pattern_returns_to_the_last_vote() -> None:
     of.window = 125  # as if the last round had explored
     decision = one_round(of, "-", "-")
     assert (decision.window, decision.mode) == (8000, Mode.KEEP)
+
+
+def test_a_pattern_that_begins_under_the_window_of_another_one_returns_to_the_default() -> None:
+    """Else it would keep a window that may harm it, until another one is explored."""
+    of = taught(CouncilSettings(Learner.EPSILON, epsilon=0, first_epsilon=0))
+    of.contexts[READS].bandit.update(0, 50)
+    of.contexts[READS].bandit.update(8000, 200)
+    assert one_round(of, "r", "r", "r", window=8000).window == 8000
+    of.contexts.pop(WRITES)
+    assert one_round(of, "w", "w", window=8000).window == 0
+    assert one_round(of, "r", "r", "w", window=0).window == 8000  # two against one
+
+
+def test_an_unknown_pattern_that_moves_bytes_returns_to_the_default() -> None:
+    of = taught()
+    assert one_round(of, "r", "r").window == 8000
+    of.round.receive(report("ion1", 8000, 900, None), 0)
+    decision = of.decide()
+    assert (decision.window, decision.mode, of.learned.window) == (0, Mode.KEEP, 0)
 
 
 def test_an_unknown_pattern_neither_teaches_nor_votes() -> None:
