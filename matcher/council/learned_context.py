@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
-from reprise.matcher.council.bandit import Bandit
+from reprise.matcher.council.bandit import LEAST_REWARD, Bandit
 from reprise.matcher.council.council_settings import CouncilSettings
 from reprise.matcher.council.forwarder_report import Report
 from reprise.matcher.council.harm_budget import Harm, lost_bytes
@@ -29,11 +30,18 @@ class Context:
 
         Each report credits the window that was in force during its measurement. If that is not `voted`, the last
         window that was chosen by vote, the report counts as explored, and its loss is estimated.
+
+        Each report is credited with the mean reward of all reports on the same window. The mean of the window is the
+        same, but forwarders that serve different numbers of clients do not look like noise.
         """
         low = [report for report in reports if has_low_load(report, self.bandit)]
-        rewards = [reward(report, self.bandit) for report in reports]
-        for report, value in zip(reports, rewards, strict=True):
-            self.bandit.update(report.window, value)
+        rewards: dict[int, list[float]] = {}
+        for report in reports:
+            if (value := reward(report, self.bandit)) >= LEAST_REWARD:
+                rewards.setdefault(report.window, []).append(value)
+        for window, values in rewards.items():
+            for _ in values:
+                self.bandit.update(window, fmean(values))
         lost = sum(self._lost(report) for report in reports if report.window != voted and report not in low)
         self.harm = self.harm.after(sum(report.bytes for report in reports), lost, self._settings.horizon)
         return len(low) < len(reports)

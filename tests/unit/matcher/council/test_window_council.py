@@ -138,6 +138,19 @@ def test_each_forwarder_of_a_round_is_a_reward_of_its_own() -> None:
     assert (of.contexts[WRITES].bandit.arms[1000].mean, of.contexts[WRITES].bandit.tries) == (25, 4)
 
 
+@pytest.mark.parametrize("shares", [(1, 1, 1, 1), (1.5, 1, 1, 0.5)], ids=["equal", "unequal"])
+def test_forwarders_with_more_clients_do_not_look_like_noise(shares: tuple[float, ...]) -> None:
+    """A window that is 8 % better than the default is found, however different the forwarders are."""
+    rng = seeded(4)
+    of = council(CouncilSettings(), HOSTS)
+    for now in range(200):
+        for host, share in zip(HOSTS, shares, strict=True):
+            rate = 100 * share * (1.08 if of.window == 500 else 1.0 if of.window == 0 else 0.9) * rng.gauss(1, 0.05)
+            of.round.receive(report(host, of.window, rate), now)
+        of.decide()
+    assert of.learned.window == 500
+
+
 def test_a_late_report_credits_the_window_that_it_was_measured_with() -> None:
     of = council(EXPLOIT)
     of.round.receive(report("ion1", 250), 0)
