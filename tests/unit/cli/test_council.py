@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test `reprise council`: a council that cannot start says why in one line, and it stops when it is told to."""
+"""Test `reprise council`: a council that cannot start says why in one line, and a signal stops it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_council_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_council_and_systemd_is_told(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_the_council_and_systemd_knows_its_state(tmp_path: Path, number: signal.Signals) -> None:
     words = [sys.executable, "-m", "reprise", *configured(tmp_path, f'listen = "{tmp_path}/socket"\nauth = "none"\n')]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd, (tmp_path / "log").open("w") as log:
         systemd.bind(str(tmp_path / "notify"))
