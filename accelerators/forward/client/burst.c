@@ -28,21 +28,28 @@ static bool may_wait(struct state *state)
     return !given_up || clock_now_ns() - given_up > BURST_GIVEN_UP_NS;
 }
 
-// Return a link to the burst buffer of a file with this hash, held by this thread. NULL if the map names no forwarder,
-// if a signal handler would have to connect, or if it could not be reached until the deadline. A burst buffer that was
-// killed may have data that are older than the call, so calls wait for its successor.
-static struct link *take(struct state *state, uint32_t hash, bool in_handler, int64_t deadline_ns)
+// Return the stripe of a file that a byte belongs to. The stripes of a file take turns among some of the forwarders, so
+// that the bytes of large files are spread evenly, and each byte has one burst buffer.
+static uint64_t stripe_of(int64_t offset)
+{
+    return (uint64_t)offset / BURST_STRIPE_BYTES;
+}
+
+// Return a link to the burst buffer of a stripe of a file with this hash, held by this thread. NULL if the map names no
+// forwarder, if a signal handler would have to connect, or if it could not be reached until the deadline. A burst
+// buffer that was killed may have data that are older than the call, so calls wait for its successor.
+static struct link *take(struct state *state, uint32_t hash, uint64_t stripe, bool in_handler, int64_t deadline_ns)
 {
     char address[ADDRESS_BYTES];
     enum link_result result = LINK_OK;
     uint32_t count = 0;
-    while ((count = route_of(state, hash, address))) {
+    while ((count = route_of(state, hash, stripe, address))) {
         struct link *link =
             route_take_to(state, address, in_handler, clock_now_ns() + state_settings()->read_ns, &result);
         if (link && (link->delays || !atomic_load(&state->delayed))) {
             atomic_store(&state->delayed, link->delays);
             atomic_store(&state->given_up_ns, 0);
-            link->number = hash % count;
+            link->number = route_number(hash, stripe, count);
             return link;
         }
         if (link) { // without its burst buffer, the job would not see what it wrote
@@ -64,15 +71,24 @@ static struct link *take(struct state *state, uint32_t hash, bool in_handler, in
 }
 
 // Compare the first bytes that a connection moves with those that the kernel sees once they are in the file system.
+// They are those of the call from `begin` to `end`.
 static bool is_right(struct state *state, struct link *link, const struct request *request, const struct target *target,
-                     int64_t start, size_t bytes, enum link_result *result)
+                     int64_t start, size_t begin, size_t end, enum link_result *result)
 {
     const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
     *result = link->checked ? LINK_OK : remote_settle(state, link, request->fd, target, deadline);
     if (*result != LINK_OK || link->checked) {
         return true;
     }
-    link->checked = check_bytes(request, target, start, bytes, link->buffer);
+    size_t inside = begin, bytes = end - begin;
+    int vector = 0;
+    while (inside >= request->vectors[vector].iov_len) {
+        inside -= request->vectors[vector++].iov_len;
+    }
+    struct request part = *request;
+    part.vectors = link->vectors;
+    part.count = transfer_gather(request, vector, inside, &bytes, link->vectors);
+    link->checked = check_bytes(&part, target, start + (int64_t)begin, bytes, link->buffer);
     if (!link->checked) {
         state_count(&state->counters.other_files, 1);
         target_shun(state, &target->status, FOREVER_NS);
@@ -108,8 +124,8 @@ static int64_t note_write(struct state *state, const struct request *request, co
     return extended ? moved : finish(request, start, 0, bytes); // the program gets the kernel's error
 }
 
-// Move a part of the call through one link. Returns how many bytes from the beginning were moved; `*opened` is
-// whether the burst buffer has the file.
+// Move the part of the call from `done` to `bytes` through one link. Returns how many bytes from the beginning were
+// moved; `*opened` is whether the burst buffer has the file.
 static size_t move_some(struct state *state, struct link *link, const struct request *request,
                         const struct target *target, int64_t start, size_t bytes, size_t done, bool *opened,
                         enum link_result *result)
@@ -126,15 +142,21 @@ static size_t move_some(struct state *state, struct link *link, const struct req
     *opened = true;
     done = transfer(link, file, request, start, bytes, done, patience, result);
     file->dirty |= request->writing && done > before;
-    if (*result == LINK_OK && !is_right(state, link, request, target, start, bytes, result)) {
+    if (*result == LINK_OK && !is_right(state, link, request, target, start, before, bytes, result)) {
         *result = LINK_REFUSED;
         return 0;
     }
-    if (*result == LINK_REFUSED && link->delays) { // the rest is done directly, after what is delayed
-        remote_settle(state, link, request->fd, target, clock_now_ns() + FSYNC_WAIT_NS);
-    }
     return done;
 }
+
+// Return where the part of a call ends that begins with byte `done` and belongs to one stripe.
+static size_t end_of_part(int64_t start, size_t bytes, size_t done)
+{
+    const uint64_t left = BURST_STRIPE_BYTES - ((uint64_t)start + done) % BURST_STRIPE_BYTES;
+    return left < bytes - done ? done + (size_t)left : bytes;
+}
+
+static void settle(struct state *state, int fd, const struct target *target, bool in_handler);
 
 int64_t burst_move(struct state *state, const struct request *request, const struct target *target, int64_t start,
                    size_t bytes, bool in_handler)
@@ -144,7 +166,9 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     bool delays = false, opened = false;
     size_t done = 0;
     while (done < bytes && result != LINK_REFUSED) {
-        struct link *link = take(state, state_hash(target->status.st_ino), in_handler, deadline);
+        const uint64_t stripe = stripe_of(start + (int64_t)done);
+        const size_t end = end_of_part(start, bytes, done);
+        struct link *link = take(state, state_hash(target->status.st_ino), stripe, in_handler, deadline);
         if (!link) {
             break;
         }
@@ -152,17 +176,17 @@ int64_t burst_move(struct state *state, const struct request *request, const str
             route_let_go(state, link, LINK_REFUSED);
             break;
         }
-        delays = link->delays;
-        if (delays && request->writing) {
+        delays |= link->delays;
+        if (link->delays && request->writing) {
             atomic_store_explicit(&state->owing[link->number % OWING_MAX], 1, memory_order_relaxed);
         }
-        done = move_some(state, link, request, target, start, bytes, done, &opened, &result);
+        done = move_some(state, link, request, target, start, end, done, &opened, &result);
         if (result == LINK_ENDED && link->faulted) { // the program gets the kernel's error
             remote_end(state, link, LINK_OK);
             result = LINK_REFUSED;
         }
         route_let_go(state, link, result);
-        if (done < bytes && result != LINK_REFUSED) {
+        if (done < end && result != LINK_REFUSED) {
             if (clock_now_ns() > deadline) {
                 break;
             }
@@ -175,8 +199,46 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     atomic_store_explicit(&state->marks[request->fd], MARK_FORWARDED, memory_order_relaxed);
     state_count(request->writing ? &state->counters.write_calls : &state->counters.read_calls, 1);
     state_count(request->writing ? &state->counters.write_bytes : &state->counters.read_bytes, done);
+    if (done < bytes && delays) { // the rest is done directly, after what is delayed
+        settle(state, request->fd, target, in_handler);
+    }
     const int64_t moved = done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
     return request->writing && delays && moved > 0 ? note_write(state, request, target, start, moved, bytes) : moved;
+}
+
+// Wait until the burst buffer of a stripe has no data of the file.
+static void settle_stripe(struct state *state, int fd, const struct target *target, uint64_t stripe, bool in_handler)
+{
+    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
+    enum link_result result = LINK_ENDED;
+    while (result == LINK_ENDED || result == LINK_LOST) {
+        struct link *link = take(state, state_hash(target->status.st_ino), stripe, in_handler,
+                                 clock_now_ns() + state_settings()->write_ns);
+        if (!link) {
+            return;
+        }
+        result = link->delays ? remote_settle(state, link, fd, target, deadline) : LINK_REFUSED;
+        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+        if (clock_now_ns() > deadline) {
+            return;
+        }
+        if (result == LINK_ENDED || result == LINK_LOST) {
+            raw_pause(BURST_RETRY_NS);
+        }
+    }
+}
+
+// Wait for the data of all stripes. The kernel knows the size, also of data that are delayed.
+static void settle(struct state *state, int fd, const struct target *target, bool in_handler)
+{
+    char address[ADDRESS_BYTES];
+    struct stat status;
+    const int64_t size = raw_fstat(fd, &status) ? target->status.st_size : status.st_size;
+    const uint32_t count = size > 0 ? route_of(state, 0, 0, address) : 0;
+    const uint64_t turns = count < BURST_SPREAD ? count : BURST_SPREAD;
+    for (uint64_t i = 0; i < turns && i <= stripe_of(size - 1); i++) {
+        settle_stripe(state, fd, target, i, in_handler);
+    }
 }
 
 void burst_settle(int fd)
@@ -187,23 +249,7 @@ void burst_settle(int fd)
         return;
     }
     const uint64_t before = signals_block();
-    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
-    enum link_result result = LINK_ENDED;
-    while (result == LINK_ENDED || result == LINK_LOST) {
-        struct link *link = take(state, state_hash(target.status.st_ino), (before & ~state_usual_signals) != 0,
-                                 clock_now_ns() + state_settings()->write_ns);
-        if (!link) {
-            break;
-        }
-        result = link->delays ? remote_settle(state, link, fd, &target, deadline) : LINK_REFUSED;
-        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
-        if (clock_now_ns() > deadline) {
-            break;
-        }
-        if (result == LINK_ENDED || result == LINK_LOST) {
-            raw_pause(BURST_RETRY_NS);
-        }
-    }
+    settle(state, fd, &target, (before & ~state_usual_signals) != 0);
     signals_restore(before);
 }
 
@@ -305,7 +351,7 @@ static void drain_one(struct state *state, uint32_t number, bool in_handler)
     const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
     enum link_result result = LINK_ENDED;
     while ((result == LINK_ENDED || result == LINK_LOST) && clock_now_ns() < deadline) {
-        struct link *link = take(state, number, in_handler, clock_now_ns() + state_settings()->write_ns);
+        struct link *link = take(state, number, 0, in_handler, clock_now_ns() + state_settings()->write_ns);
         if (!link) {
             return;
         }
@@ -329,7 +375,7 @@ void burst_drain(struct state *state, bool all, bool in_handler)
     for (int i = 0; i < OWING_MAX; i++) {
         owing |= atomic_load(&state->owing[i]) != 0;
     }
-    const uint32_t count = burst_is_on() && owing ? route_of(state, 0, address) : 0;
+    const uint32_t count = burst_is_on() && owing ? route_of(state, 0, 0, address) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (all || atomic_load(&state->owing[i % OWING_MAX])) {
             drain_one(state, i, in_handler);

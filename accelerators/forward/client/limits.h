@@ -17,6 +17,12 @@
 
 // -- burst buffers --
 
+#ifndef BURST_STRIPE_BYTES // tests have smaller ones
+#define BURST_STRIPE_BYTES                                                                                             \
+    (4ULL << 20) // bytes of a file that go to one forwarder, then it is the next one's turn; the
+                 // data of smaller files have only one to wait for
+#endif
+#define BURST_SPREAD 4U                 // most forwarders of a file, which leaves connections for other files
 #define BURST_BYTES 512                 // longest version with which a burst buffer is asked for
 #define BURST_NUMBER_MAX (1LL << 50)    // largest number in it
 #define HASHES 4096                     // of files that the process wrote to, or mapped into memory

@@ -31,14 +31,24 @@ static bool choose(struct route *route, char address[ADDRESS_BYTES])
     return usable;
 }
 
-uint32_t route_of(struct state *state, uint32_t number, char address[ADDRESS_BYTES])
+uint32_t route_number(uint32_t hash, uint64_t stripe, uint32_t count)
+{
+    const uint32_t turns = count < BURST_SPREAD ? count : BURST_SPREAD;
+    return (uint32_t)((hash % count + stripe % turns) % count);
+}
+
+uint32_t route_of(struct state *state, uint32_t hash, uint64_t stripe, char address[ADDRESS_BYTES])
 {
     struct route *route = &state->route;
     while (!state_try(&route->busy)) { // it is held for microseconds, except while the map is read
         raw_pause(20000);
     }
     map_file_look(route, state_settings());
-    const int count = route->text_bytes > 0 ? map_choose(route->text, (size_t)route->text_bytes, number, address) : 0;
+    const size_t bytes = route->text_bytes > 0 ? (size_t)route->text_bytes : 0;
+    int count = bytes ? map_choose(route->text, bytes, hash, address) : 0;
+    if (count > 1 && stripe) {
+        count = map_choose(route->text, bytes, route_number(hash, stripe, (uint32_t)count), address);
+    }
     state_let_go(&route->busy);
     return count > 0 ? (uint32_t)count : 0;
 }

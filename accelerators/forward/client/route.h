@@ -10,9 +10,12 @@
 // `in_handler` says that the thread may be in a signal handler.
 struct link *route_take(struct state *state, bool in_handler);
 
-// Copy the address that the map gives to a number, for example the hash of a file, whatever the node. Returns how many
+// Copy the address of the forwarder that has a stripe of a file with this hash, whatever the node. Returns how many
 // addresses the map has.
-uint32_t route_of(struct state *state, uint32_t number, char address[ADDRESS_BYTES]);
+uint32_t route_of(struct state *state, uint32_t hash, uint64_t stripe, char address[ADDRESS_BYTES]);
+
+// Return the place of this forwarder in a map with `count` > 0 addresses.
+uint32_t route_number(uint32_t hash, uint64_t stripe, uint32_t count);
 
 // Return a link to a certain forwarder, whatever the map says. Returns NULL, and the reason in `result`, on failure. A
 // connection must be made until the deadline.

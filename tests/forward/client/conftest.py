@@ -43,6 +43,12 @@ def programs() -> Path:
 
 def build_all(directory: Path) -> None:
     subprocess.run(["make", "-s", "-C", str(CLIENT), f"BUILD={directory}"], check=True, capture_output=True)
+    striped = [
+        f"BUILD={directory}/striped",
+        "CPPFLAGS=-DBURST_STRIPE_BYTES=10000",
+        f"{directory}/striped/libreprise_burst.so",
+    ]
+    subprocess.run(["make", "-s", "-C", str(CLIENT), *striped], check=True, capture_output=True)
     pure = [HERE / "pure.c", CLIENT / "map.c", CLIENT / "settings.c"]
     include = ("-iquote", str(CLIENT), "-iquote", str(CLIENT.parents[1]))
     build(directory / "pure.so", *pure, flags=("-shared", "-fPIC", *include))

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,24 +33,30 @@ LATER = {"REPRISE_FORWARD_BURST_DESTAGE_AFTER": "60000", "REPRISE_FORWARD_BURST_
 class BurstSite:
     """A site whose job has a burst buffer, with a forwarder in front of diod."""
 
-    def __init__(self, site: Site, diod: Diod, program: Path) -> None:
+    def __init__(self, site: Site, diod: Diod, program: Path, count: int = 1) -> None:
         self.site = site
-        address = site.directory / "clients"
         self.bursts, self.caches = site.directory / "bursts", site.directory / "caches"
-        for directory in (self.bursts, self.caches):
-            directory.mkdir()
-        words = [f"--listen={address}", f"--diod={diod.address}", f"--bursts={self.bursts}", "--linger=600"]
-        self.words = [str(program), *words, f"--burst-flash={self.caches}"]
-        self.address = address
+        self.forwarders: list[subprocess.Popen[bytes]] = []
+        self.commands = [
+            self.command(program, diod, f"clients{number}", str(number) if count > 1 else "") for number in range(count)
+        ]
         self.start()
-        site.map(address)
+        site.map(*(site.directory / f"clients{number}" for number in range(count)))
         site.settings |= {"LD_PRELOAD": str(site.programs / "libreprise_burst.so"), **BURST, **LATER}
 
+    def command(self, program: Path, diod: Diod, name: str, place: str) -> list[str]:
+        """Create the directories of a forwarder, and return its command."""
+        for directory in (self.bursts / place, self.caches / place):
+            directory.mkdir(parents=True)
+        words = [f"--listen={self.site.directory / name}", f"--diod={diod.address}", f"--bursts={self.bursts / place}"]
+        return [str(program), *words, "--linger=600", f"--burst-flash={self.caches / place}"]
+
     def start(self) -> None:
-        """Start the forwarder, and wait until it listens."""
-        with (self.site.directory / "forwarder.log").open("ab") as log:
-            self.forwarder = subprocess.Popen(self.words, stderr=log)
-        wait_for("the forwarder", connects(self.address))
+        """Start the forwarders, and wait until they listen."""
+        for words in self.commands:
+            with (self.site.directory / "forwarder.log").open("ab") as log:
+                self.forwarders.append(subprocess.Popen(words, stderr=log))
+            wait_for("the forwarder", connects(Path(words[1].partition("=")[2])))
 
     def begin(self, text: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """Start a Python program in the job, and wait until it calls `wait`, which returns when `proceed` is called."""
@@ -69,9 +76,15 @@ class BurstSite:
         """Send a signal to all burst buffers."""
         kill_bursts(self.bursts, number)
 
+    def stop(self) -> None:
+        """Kill the forwarders, but not the burst buffers."""
+        while self.forwarders:
+            forwarder = self.forwarders.pop()
+            forwarder.kill()
+            forwarder.wait()
+
     def end(self) -> None:
-        self.forwarder.kill()
-        self.forwarder.wait()
+        self.stop()
         self.kill()
         wait_for("the end of the burst buffers", lambda: not self.pids())
 
@@ -113,13 +126,24 @@ def proceed(process: subprocess.Popen[str], timeout: int = 60) -> str:
 
 
 @pytest.fixture
-def burst(site: Site, diod: Diod, program: Path) -> Iterator[BurstSite]:
-    found = BurstSite(site, diod, program)
+def burst(site: Site, diod: Diod, program: Path, request: pytest.FixtureRequest) -> Iterator[BurstSite]:
+    found = BurstSite(site, diod, program, getattr(request, "param", 1))
     try:
         yield found
     finally:
         found.end()
         sys.stdout.write((site.directory / "forwarder.log").read_text())  # pytest shows it if the test failed
+
+
+@pytest.fixture
+def striped(burst: BurstSite) -> BurstSite:
+    """The same with several forwarders, and a library with small stripes."""
+    burst.site.settings["LD_PRELOAD"] = str(burst.site.programs / "striped/libreprise_burst.so")
+    return burst
+
+
+several = pytest.mark.parametrize("burst", [2, 3, 5], indirect=True)
+"""Forwarders of a test with `striped`: fewer than a file has at most, and more."""
 
 
 @pytest.fixture
@@ -184,8 +208,32 @@ def test_many_operations_give_the_same_results(burst: BurstSite) -> None:
     compare(burst.site, MANY // 4)
 
 
-def kill(burst: BurstSite, count: int) -> None:
-    ran = compare(burst.site, count, burst.kill)
+@pytest.mark.parametrize("burst", [3], indirect=True)
+def test_operations_on_stripes_give_the_same_results(striped: BurstSite) -> None:
+    ran = compare(striped.site, QUICK)
+    assert ran.total("write_bytes") > 0 and ran.total("failures") == ran.total("other_files") == 0
+    assert ran.total("connections") == len(striped.forwarders)
+
+
+@pytest.mark.slow
+@several
+def test_many_operations_on_stripes_give_the_same_results(striped: BurstSite) -> None:
+    compare(striped.site, MANY // 16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("burst", [3], indirect=True)
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_with_stripes_a_program_sees_what_it_sees_without_the_library(striped: BurstSite, claim: str) -> None:
+    striped.site.subject(claim)
+
+
+def kill(burst: BurstSite, count: int, pause_s: float = 0) -> None:
+    def disturb() -> None:
+        burst.kill()
+        time.sleep(pause_s)
+
+    ran = compare(burst.site, count, disturb)
     assert ran.total("failures") > 0
     assert "failed" not in (burst.site.directory / "forwarder.log").read_text()
 
@@ -197,6 +245,21 @@ def test_operations_give_the_same_results_when_burst_buffers_are_killed(burst: B
 @pytest.mark.slow
 def test_many_operations_give_the_same_results_when_burst_buffers_are_killed(burst: BurstSite) -> None:
     kill(burst, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("burst", [3], indirect=True)
+def test_operations_on_stripes_give_the_same_results_when_burst_buffers_are_killed(striped: BurstSite) -> None:
+    kill(striped, 3, 0.2)  # so long that several burst buffers start, and a call ends
+
+
+@pytest.mark.parametrize("burst", [3], indirect=True)
+def test_the_stripes_of_a_file_take_turns_among_the_forwarders(burst: BurstSite) -> None:
+    data = hashlib.shake_256(b"").digest(12 << 20)
+    (burst.site.directory / "input").write_bytes(data)
+    ran = burst.site.run("/bin/dd", "if=input", "of=files/f", "bs=3M")
+    assert ran.total("connections") == 3 and ran.total("write_bytes") == len(data)
+    assert (burst.site.files / "f").read_bytes() == data
 
 
 @pytest.mark.parametrize("program_text", [PYTHON, SQLITE], ids=["python", "sqlite"])
@@ -353,8 +416,7 @@ def test_the_next_fsync_fails_after_data_in_memory_were_lost(burst: BurstSite, b
 def test_an_fsync_waits_for_a_forwarder_that_is_started_again(burst: BurstSite, between: str) -> None:
     text = f"fd = begin(); {between}wait(); fd = os.open('files/f', os.O_RDWR) if {bool(between)} else fd; "
     process = burst.begin(f"{text}print(result(os.fsync, fd), flush=True); os._exit(0)")
-    burst.forwarder.kill()
-    burst.forwarder.wait()
+    burst.stop()
     burst.kill()
     assert process.stdin
     process.stdin.write("\n")
