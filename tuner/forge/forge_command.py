@@ -52,6 +52,7 @@ def arguments(exploration: Exploration) -> list[str]:
     options = ["--direct"] if exploration.direct_io else []
     options += ["--validate"] if exploration.validation else []
     options += ["--stone-wall", repr(exploration.stone_wall)] if exploration.stone_wall is not None else []
+    options += ["--pause", repr(exploration.pause)] if exploration.pause is not None else []
     return [*options, "--", *_steps(exploration)]
 
 

@@ -21,10 +21,11 @@ from reprise.tuner.forge.forge_pattern import Exploration, Layout, Operation, Ph
 MOST_THREADS = 128
 MOST_FORWARDERS = 65536
 MOST_BYTES = 2**63 - 1  # the largest offset that system calls take
-# Limits of the program, as in forge_plan.h.
+# Limits of the program, as in forge_plan.h and forge.c.
 LARGEST_REQUEST = 2**30
 LONGEST_PATH = 4000
 MOST_REPETITIONS = 10**6
+LONGEST_S = 1e9
 
 
 def _of_bytes(path: str) -> str:
@@ -35,6 +36,7 @@ def _of_bytes(path: str) -> str:
 
 Threads = Annotated[StrictInt, Field(ge=1, le=MOST_THREADS)]
 Bytes = Annotated[StrictInt, Field(ge=1, le=MOST_BYTES)]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_S, allow_inf_nan=False)]
 RequestSize = Annotated[StrictInt, Field(ge=1, le=LARGEST_REQUEST)]
 FilePath = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00\n]+$"), AfterValidator(_of_bytes)]
 
@@ -44,7 +46,8 @@ class _Common(Section):
     handlers: Threads = 1
     dispatchers: Threads = 1
     direct_io: Literal[0, 1] = 0
-    stone_wall: float | None = Field(None, gt=0, allow_inf_nan=False)
+    stone_wall: Seconds | None = None
+    pause: Seconds | None = None
     validation: Literal[0, 1] = 0
 
 
@@ -129,5 +132,10 @@ def _step(pattern: _Pattern) -> Step:
 
 def _exploration(common: _Common, phases: list[Phase]) -> Exploration:
     return Exploration(
-        common.forwarders, phases, bool(common.direct_io), common.stone_wall, validation=bool(common.validation)
+        common.forwarders,
+        phases,
+        bool(common.direct_io),
+        common.stone_wall,
+        validation=bool(common.validation),
+        pause=common.pause,
     )

@@ -52,8 +52,9 @@ class Phase:
 class Exploration:
     """Phases to run through a number of forwarders.
 
-    `stone_wall` is the number of seconds after which a step stops, None if it moves all its data. `direct_io` opens
-    files with O_DIRECT, and `validation` compares the data that was read with the data that was written.
+    `stone_wall` is the number of seconds after which a step stops, None if it moves all its data. `pause` is the mean
+    number of seconds that each client waits before a request, None if it does not wait. `direct_io` opens files with
+    O_DIRECT, and `validation` compares the data that was read with the data that was written.
     """
 
     forwarders: int
@@ -61,3 +62,4 @@ class Exploration:
     direct_io: bool = False
     stone_wall: float | None = None
     validation: bool = False
+    pause: float | None = None

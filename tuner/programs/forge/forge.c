@@ -10,23 +10,33 @@
 
 #include "forge_run.h"
 
+#define LONGEST_S 1e9 // largest number of seconds in an option
+
 static const char usage[] =
-    "usage: reprise-forge [--direct] [--stone-wall SECONDS] [--validate] STEP...\n"
+    "usage: reprise-forge [--direct] [--pause SECONDS] [--stone-wall SECONDS] [--validate] STEP...\n"
     "A STEP is phase:REPETITIONS, open:LAYOUT:PATH, close:LAYOUT:PATH, write:LAYOUT:TOTAL:SIZE:PATH or\n"
     "read:LAYOUT:TOTAL:SIZE:PATH, with sizes in bytes and LAYOUT contiguous, strided or individual.";
+
+// Read a number of seconds. Return 0, or -1 if it is not positive.
+static int parse_seconds(const char *text, double *seconds)
+{
+    char *end = NULL;
+    *seconds = strtod(text, &end);
+    return end == text || *end || !(*seconds > 0 && *seconds <= LONGEST_S) ? -1 : 0;
+}
 
 // Return 0; 1 if the help is wanted; -1 if the options are invalid.
 static int parse(int argc, char **argv, struct forge_settings *settings)
 {
     static const struct option known[] = {
         {"direct", no_argument, NULL, 'd'},
+        {"pause", required_argument, NULL, 'p'},
         {"stone-wall", required_argument, NULL, 's'},
         {"validate", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
     int option;
-    char *end = NULL;
 
     *settings = (struct forge_settings){0};
     opterr = 0;
@@ -38,9 +48,12 @@ static int parse(int argc, char **argv, struct forge_settings *settings)
         case 'v':
             settings->is_validated = true;
             break;
+        case 'p':
+            if (parse_seconds(optarg, &settings->pause_s) < 0)
+                return -1;
+            break;
         case 's':
-            settings->stone_wall_s = strtod(optarg, &end);
-            if (end == optarg || *end || !(settings->stone_wall_s > 0 && settings->stone_wall_s <= 1e9))
+            if (parse_seconds(optarg, &settings->stone_wall_s) < 0)
                 return -1;
             break;
         case 'h':

@@ -28,3 +28,13 @@ uint64_t forge_offset(const struct forge_pattern *pattern, uint32_t client, uint
     }
     return position * pattern->size;
 }
+
+double forge_pause(double mean_s, uint32_t client, uint64_t request)
+{
+    // The mixing function of SplitMix64 (Steele, Lea and Flood 2014).
+    uint64_t z = (((uint64_t)client << 32) + request + 1) * 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    z ^= z >> 31;
+    return mean_s * (0.5 + 0x1p-53 * (double)(z >> 11));
+}

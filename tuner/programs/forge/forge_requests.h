@@ -28,4 +28,8 @@ int forge_pattern_set(struct forge_pattern *pattern, enum forge_layout layout, u
 // Return the offset of a client's request in its file. Clients and requests are numbered from 0.
 uint64_t forge_offset(const struct forge_pattern *pattern, uint32_t client, uint64_t request);
 
+// Return the time in seconds that a client waits before a request: half to one and a half of the mean, different for
+// each client and request, so that clients do not move in step.
+double forge_pause(double mean_s, uint32_t client, uint64_t request);
+
 #endif

@@ -117,6 +117,7 @@ static int move_step(struct run *run, const struct forge_step *step, struct forg
     if (!is_write)
         forge_target_forget(target);
     move.is_write = is_write;
+    move.pause_s = run->settings->pause_s;
     move.stone_wall_s = run->settings->stone_wall_s;
     if (move_all(run, target, &move) < 0)
         return -1;

@@ -11,6 +11,7 @@
 struct forge_settings {
     bool is_direct;
     bool is_validated;
+    double pause_s;      // mean time between two requests of a rank; 0: none
     double stone_wall_s; // of each write and read step; 0: none
 };
 

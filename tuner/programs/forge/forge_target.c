@@ -20,6 +20,16 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+// Wait before a request, as if the client computed. A signal may shorten this.
+static void wait_before(const struct forge_move *move, uint64_t request)
+{
+    const double seconds = forge_pause(move->pause_s, move->client, request);
+    const struct timespec left = {.tv_sec = (time_t)seconds,
+                                  .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    if (seconds > 0)
+        (void)nanosleep(&left, NULL);
+}
+
 void forge_target_set(struct forge_target *target, const char *path, bool is_individual, uint64_t run, uint32_t rank)
 {
     *target = (struct forge_target){.path = path, .is_individual = is_individual, .fd = -1};
@@ -117,6 +127,7 @@ int forge_target_move(struct forge_target *target, struct forge_move *move, char
         forge_data_fill(move->buffer, size, target->seed, 0); // also the bytes that are not compared are random
     for (uint64_t request = 0; request < move->pattern.count; request++) {
         const uint64_t offset = forge_offset(&move->pattern, move->client, request);
+        wait_before(move, request);
         if (move->stone_wall_s > 0 && now_s() - begun >= move->stone_wall_s) {
             move->is_stopped = true;
             break;

@@ -15,6 +15,7 @@ from reprise.tuner.forge.forge_command import arguments, explored, paths
 from tests.places import ROOT
 
 HEADER = (ROOT / "tuner/programs/forge/forge_plan.h").read_text()
+PROGRAM_SOURCE = (ROOT / "tuner/programs/forge/forge.c").read_text()
 FLAT = {
     "forwarders": 2,
     "path": "/scratch/a:b c",
@@ -24,6 +25,7 @@ FLAT = {
     "request_size": 100,
     "direct_io": 1,
     "stone_wall": 60,
+    "pause": 0.25,
     "validation": 1,
 }
 OUTPUT = {
@@ -45,7 +47,7 @@ def output(**keys: Any) -> str:
 
 def test_a_pattern_becomes_options_and_steps() -> None:
     assert arguments(forge_file.read(json.dumps(FLAT), "a.json")) == [
-        *("--direct", "--validate", "--stone-wall", "60.0", "--"),
+        *("--direct", "--validate", "--stone-wall", "60.0", "--pause", "0.25", "--"),
         *("open:strided:/scratch/a:b c", "write:strided:400:100:/scratch/a:b c", "close:strided:/scratch/a:b c"),
     ]
 
@@ -71,6 +73,7 @@ def test_the_programs_limits_are_those_of_pattern_files() -> None:
         "PATH": str(forge_file.LONGEST_PATH),
     }
     assert forge_file.LARGEST_REQUEST == 1 << 30
+    assert f"#define LONGEST_S {forge_file.LONGEST_S:.0e} ".replace("e+0", "e") in PROGRAM_SOURCE
 
 
 @pytest.mark.parametrize("keys", [{"request_size": 2**30 + 1}, {"path": "/" + 2000 * "\u00e9"}])

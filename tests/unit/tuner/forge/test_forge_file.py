@@ -81,6 +81,8 @@ def test_phases_have_repetitions_and_patterns() -> None:
         (changed(total_size=1.5), "'total_size'"),
         (changed(total_size=None), "'total_size' is missing"),
         (changed(stone_wall=0), "'stone_wall'"),
+        (changed(pause=0), "'pause'"),
+        (changed(pause=1e10), "'pause'"),
         (changed(path=""), "'path'"),
         (changed(path="a\nb"), "'path'"),
         (changed(request_sizes=1), "unknown setting 'request_sizes': did you mean 'request_size'?"),

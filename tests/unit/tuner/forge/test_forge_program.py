@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,16 @@ def test_the_stone_wall_stops_a_step(program: Path, tmp_path: Path) -> None:
     assert said["stopped"] and said["read_bytes"] == 6000 and 0 < said["write_bytes"] < 2**40
 
 
+def test_a_pause_slows_a_step_down_but_does_not_count(program: Path, tmp_path: Path) -> None:
+    steps = list(moves(tmp_path / "f", "strided", "read"))
+    begun = time.monotonic()
+    done = run(program, ["--pause", "0.02", *steps])
+    assert done.returncode == 0, done.stderr
+    # 30 requests of each client wait for at least half of the pause; the writes before the reads do not wait.
+    assert time.monotonic() - begun >= 30 * 0.01
+    assert json.loads(done.stdout)["read_s"] < 30 * 0.01
+
+
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
@@ -197,5 +208,6 @@ def test_one_failing_client_ends_all(program: Path, tmp_path: Path, library: str
 
 
 def test_wrong_options_print_the_usage_once(program: Path) -> None:
-    done = run(program, ["--stone-wall", "0", "phase:1"])
-    assert done.returncode != 0 and done.stderr.count("usage: reprise-forge") == 1
+    for wrong in (["--stone-wall", "0"], ["--pause", "-1"], ["--pause", "1s"], ["--pause", "nan"]):
+        done = run(program, [*wrong, "phase:1"])
+        assert done.returncode != 0 and done.stderr.count("usage: reprise-forge") == 1

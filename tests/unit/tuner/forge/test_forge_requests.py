@@ -34,6 +34,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     ]
     found.forge_offset.argtypes = [ctypes.POINTER(Pattern), ctypes.c_uint32, ctypes.c_uint64]
     found.forge_offset.restype = ctypes.c_uint64
+    found.forge_pause.argtypes = [ctypes.c_double, ctypes.c_uint32, ctypes.c_uint64]
+    found.forge_pause.restype = ctypes.c_double
     return found
 
 
@@ -82,6 +84,13 @@ def test_patterns_without_a_request_for_each_client_are_refused(
     library: ctypes.CDLL, clients: int, total: int, size: int
 ) -> None:
     assert pattern(library, Layout.INDIVIDUAL, clients, total, size) is None
+
+
+def test_pauses_are_spread_around_their_mean(library: ctypes.CDLL) -> None:
+    pauses = [library.forge_pause(2.0, client, request) for client in range(30) for request in range(100)]
+    assert all(1 <= pause <= 3 for pause in pauses) and len(set(pauses)) == len(pauses)
+    assert sum(pauses) / len(pauses) == pytest.approx(2, abs=0.05)
+    assert library.forge_pause(0.0, 1, 1) == 0
 
 
 def test_the_layouts_in_python_are_those_in_c() -> None:
