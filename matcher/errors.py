@@ -36,3 +36,7 @@ class ArbiterError(MatcherError):
 
 class CouncilError(MatcherError):
     """The council's settings, its stored knowledge or recorded metrics are wrong."""
+
+
+class DetectorError(MatcherError):
+    """The file of a detector of access patterns, or recorded features, are wrong."""

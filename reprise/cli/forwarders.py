@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from reprise.cli import forwarders_detect
 from reprise.cli.reading import open_to_read
 from reprise.database.record_listing import plain, printable
 from reprise.matcher.council.council_settings import DEFAULT_WINDOW
@@ -195,6 +196,11 @@ def drain(settings: Settings, job: int, user: str | None, timeout_s: float) -> N
         raise click.ClickException("no forwarders: name them in forwarding.forwarders")
     drain(addresses, job, user_of(job) if user is None else _uid(user), timeout_s)
     click.echo(f"job {job}: all data are in the file system")
+
+
+forwarders.add_command(forwarders_detect.detect)
+forwarders.add_command(forwarders_detect.record)
+forwarders.add_command(forwarders_detect.train)
 
 
 def _uid(user: str) -> int:

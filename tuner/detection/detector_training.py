@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make detectors from recorded features, and choose the best one (Bez 2020, section 3.3).
+
+A method is fitted to 80 % of the training set; the other runs of the training set calibrate its probabilities. The test
+set has other seconds of the same runs, and the validation set has runs with sizes of requests that no detector was
+trained with. The detector with the fewest errors on the validation set is chosen; among equals, the one with the
+smallest log loss there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sklearn
+import xgboost
+
+from reprise.matcher.council.pattern_detector import AccessClass
+from reprise.matcher.detection import recorded_features
+from reprise.matcher.detection.detector_inputs import AS_MEASURED, RELATIVE, inputs
+from reprise.matcher.detection.detector_scores import Scores, probabilities
+from reprise.matcher.detection.learned_detector import LearnedDetector
+from reprise.tuner.detection.candidate_detectors import METHODS, Estimated, Fit
+from reprise.tuner.detection.detector_quality import Quality, quality
+from reprise.tuner.detection.labelled_rows import Row, centres, hold_out, split
+
+LEAST = 0.9
+"""Smallest probability with which a class is answered."""
+MARGIN = 4.0
+"""Factor by which an input may exceed the range that its class had in training."""
+CLASSES = tuple(AccessClass)
+TEMPERATURES = tuple(0.05 * 1.05**step for step in range(130))  # 0.05 to 27
+LIBRARIES = {"numpy": np, "scikit-learn": sklearn, "xgboost": xgboost}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of recorded features: training set, test set and validation set."""
+
+    training: Sequence[Row]
+    test: Sequence[Row]
+    validation: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A detector with its quality on the test set and on the validation set; `ships` is False if it has no file."""
+
+    detector: LearnedDetector
+    test: Quality
+    validation: Quality
+
+    @property
+    def ships(self) -> bool:
+        """Return whether the detector can be written to a file."""
+        return not isinstance(self.detector.scores, Estimated)
+
+
+def rows_of(
+    training: Iterable[bytes], name: str, validation: Iterable[bytes], validation_name: str, per_run: int, seed: int
+) -> Rows:
+    """Return the rows in the lines of two files with recorded features, whose names are given for errors.
+
+    Raise DetectorError for a wrong line, and TunerError if a class is missing.
+    """
+    known = centres(recorded_features.read(training, name), per_run, name)
+    unseen = centres(recorded_features.read(validation, validation_name), per_run, validation_name)
+    return Rows(*split(known, seed), unseen)
+
+
+def candidates(rows: Rows, seed: int) -> Iterator[Judged]:
+    """Yield a detector of each method, with the features as measured and with relative ones."""
+    fitted, held = hold_out(rows.training, seed)
+    for names, suffix in ((AS_MEASURED, ""), (RELATIVE, " relative")):
+        for method, fit in METHODS.items():
+            detector = _made(f"{method}{suffix}", names, fit, fitted, held, seed)
+            yield Judged(detector, quality(detector, rows.test), quality(detector, rows.validation))
+
+
+def chosen(judged: Sequence[Judged]) -> Judged:
+    """Return the detector to use, among those that can be written to a file."""
+    return min((one for one in judged if one.ships), key=lambda one: (one.validation.wrong, one.validation.log_loss))
+
+
+def with_evidence(one: Judged, judged: Sequence[Judged], rows: Rows, data: Mapping[str, Any]) -> LearnedDetector:
+    """Return a detector with the evidence for it; `data` describes the recorded features."""
+    evidence = {
+        "data": dict(data),
+        "rows": {"training": len(rows.training), "test": len(rows.test), "validation": len(rows.validation)},
+        "runs": {
+            "training": len({row.run for row in rows.training}),
+            "validation": len({row.run for row in rows.validation}),
+        },
+        "test": one.test.to_json(),
+        "validation": one.validation.to_json(),
+        "validation_wrong": {other.detector.name: other.validation.wrong for other in judged},
+        "libraries": {name: module.__version__ for name, module in LIBRARIES.items()},
+    }
+    return replace(one.detector, evidence=evidence)
+
+
+def _made(
+    name: str, names: Sequence[str], fit: Fit, fitted: Sequence[Row], held: Sequence[Row], seed: int
+) -> LearnedDetector:
+    values = np.array([inputs(names, row.features) for row in fitted])
+    known = np.array([CLASSES.index(row.known) for row in fitted])
+    scores = fit(values, known, seed)
+    ranges = {one: _range(names, values[known == index]) for index, one in enumerate(CLASSES)}
+    return LearnedDetector(name, names, CLASSES, scores, _temperature(scores, names, held), LEAST, ranges, {})
+
+
+def _range(names: Sequence[str], values: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
+    """Return the bounds of each input of a class, with the margin."""
+    found = []
+    for name, low, high in zip(names, values.min(axis=0), values.max(axis=0), strict=True):
+        if name in RELATIVE:
+            margin = math.log2(MARGIN)
+            found.append((float(low) - margin, float(high) + margin))
+        else:
+            found.append((float(low) / MARGIN, float(high) * MARGIN))
+    return found
+
+
+def _temperature(scores: Scores, names: Sequence[str], held: Sequence[Row]) -> float:
+    """Return the temperature with the smallest log loss on rows that were not used for training.
+
+    Without errors among them, it would become zero, and all probabilities one. So their targets are not one and zero:
+    (rows + 1) / (rows + 2) for the right class, as Platt (2000) proposes for two classes.
+    """
+    found = [(scores.scores(inputs(names, row.features)), CLASSES.index(row.known)) for row in held]
+    target = (len(held) + 1) / (len(held) + 2)
+    other = (1 - target) / (len(CLASSES) - 1)
+
+    def loss(temperature: float) -> float:
+        total = 0.0
+        for of_row, place in found:
+            for index, share in enumerate(probabilities(of_row, temperature)):
+                total -= (target if index == place else other) * math.log(max(share, 1e-300))
+        return total
+
+    return min(TEMPERATURES, key=loss)
