@@ -472,6 +472,20 @@ class ForwardedJob:
 
 
 @dataclass(frozen=True)
+class JobPattern:
+    """An access pattern of a start of a job, as I/O forwarders saw it.
+
+    `pattern` is its text, such as `write/shared/strided/64K`, or `unknown`. `seconds` is the number of seconds with the
+    pattern, added up over all forwarders, and `bytes` is the number of bytes that were read or written in them.
+    """
+
+    outcome_id: int
+    pattern: str
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
 class ForwarderShare:
     """The I/O forwarders that a job had from `at` to `until` (None: it still has them), and the reason.
 

@@ -27,7 +27,7 @@ VERSION = 1  # version of the format, increased by changes that a program for th
 OUTBOX = "outbox"  # the table of messages that a replica has not sent to its primary yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
 # Tables whose rows refer to other tables, in the order in which they are imported, after all other tables.
-LAST = ("trial", "record", "user_quarantine", "profile", "decision")
+LAST = ("trial", "record", "user_quarantine", "profile", "decision", "job_pattern")
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 

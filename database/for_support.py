@@ -6,6 +6,7 @@ from __future__ import annotations
 from reprise.database.comparisons import Comparisons
 from reprise.database.decisions import Decisions
 from reprise.database.forwarding import Forwarding
+from reprise.database.job_patterns import JobPatterns
 from reprise.database.job_search import Jobs
 from reprise.database.outcomes import Outcomes
 from reprise.database.records import Records
@@ -13,5 +14,5 @@ from reprise.database.service_runs import ServiceRuns
 from reprise.database.totals import Overview
 
 
-class SupportDatabase(Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns, Forwarding):
+class SupportDatabase(Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns, Forwarding, JobPatterns):
     """The database with the methods that support staff need; open it with `SupportDatabase.open(path)`."""

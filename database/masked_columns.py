@@ -34,6 +34,7 @@ OURS: Mapping[str, frozenset[str]] = {
     "profile": frozenset(),
     "forwarder_share": frozenset({"cluster", "forwarders", "policy"}),
     "forwarder_state": frozenset({"cluster", "address"}),
+    "job_pattern": frozenset({"pattern"}),
 }
 """Columns of each table that are not masked, because they contain fixed words of Reprise, identifiers of rows, or
 settings for jobs.

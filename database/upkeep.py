@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from reprise.database.campaigns import CAMPAIGN, TRIAL
 from reprise.database.decisions import DECISION
 from reprise.database.forwarding import FORWARDER_SHARE, FORWARDER_STATE
+from reprise.database.job_patterns import JOB_PATTERN
 from reprise.database.outcomes import OUTCOME
 from reprise.database.predictions import PREDICTION
 from reprise.database.records import ARTIFACT, PROFILE, RECORD, STATUS_CHANGE, USER_QUARANTINE
@@ -36,6 +37,7 @@ TABLES = (
     PROFILE,
     FORWARDER_SHARE,
     FORWARDER_STATE,
+    JOB_PATTERN,
 )
 
 

@@ -20,6 +20,7 @@ from reprise.matcher.forwarding.pool_list import ARBITER
 from reprise.matcher.forwarding.pool_timeline import longest
 from reprise.matcher.linkage.linkage_result import PRIOR
 from reprise.matcher.support import explanation
+from reprise.matcher.support.io_patterns import pattern_texts
 from reprise.matcher.support.job_story import JOB_ID, Explained, Story
 from reprise.matcher.support.jobs import job_listing, site_summary, unmatched_classes
 from reprise.matcher.support.jobs import run_time_rank as besides
@@ -145,7 +146,7 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
         prior=PRIOR,
         decisions=[_decision(story, one) for one in story.decisions],
         outcomes=[f"The job (uid {one.uid}): {explanation.outcome_text(one)}" for one in story.outcomes],
-        forwarders=[explanation.share_text(share) for share in story.forwarders],
+        forwarders=[*pattern_texts(story), *map(explanation.share_text, story.forwarders)],
         beside=list(besides.texts(beside)) if beside else [],
         hidden=bool(story.hidden) or any(one.hidden for one in story.decisions),
         more=story.more,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a detector says of features, as text and as JSON objects."""
+"""Answers of a detector, as rows of a table and as JSON objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_observed(detector: LearnedDetector, some: Iterable[Observed]) -> list[dic
 def of_recorded(detector: LearnedDetector, some: Iterable[Recorded]) -> list[dict[str, Any]]:
     """Return an object for each run and operation, with the number of seconds of each pattern.
 
-    `right` is the number of seconds with the known class; None if it is not known.
+    `right` is the number of seconds with the known class; None if that is unknown.
     """
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     right: dict[tuple[str, str], int | None] = {}

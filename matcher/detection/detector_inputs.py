@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of detectors: numbers computed from the features of a second.
 
-A detector names its inputs. The first five are the features of Bez 2020, section 3.2, as they are. Those with `log2` do
+A detector names its inputs. The first five are the features of Bez 2020, section 3.2. Those with `log2` do
 not depend on the size of requests: they compare sizes and distances with the mean request, and are logarithms, so that
 a factor counts equally wherever it is.
 """

@@ -17,7 +17,7 @@ BEHIND_S = 0.4
 
 @dataclass(frozen=True)
 class Recording:
-    """What is recorded: the class of the pattern, if known, and the only job; None for all jobs.
+    """Properties of a recording: the class of the pattern, if known, and the only job; None for all jobs.
 
     `run` is the name of the run; None for the names of the jobs.
     """

@@ -20,7 +20,7 @@ class Answer:
     Args:
         found: The class; None if it is unknown.
         probability: Calibrated probability of the most likely class; None if there is none.
-        reason: Reason why the class is unknown; "" if it is known.
+        reason: Reason why the class is unknown; "" otherwise.
     """
 
     found: AccessClass | None

@@ -3,7 +3,7 @@
 
 The first line is `HEADER`. Each other line is an object with `run` (the run of a program to which it belongs), `class`
 (of its pattern; null if it is unknown), `at` (begin of the second in Unix seconds), `job`, `operation`, and the five
-features, of which `distance_mean` may be null.
+features; `distance_mean` may be null.
 """
 
 from __future__ import annotations

@@ -122,13 +122,16 @@ def _own(story: Story, uid: int) -> Story:
 
 
 def _fitting(story: Story) -> dict[str, Any]:
-    """Return the reply with as many of the newest shares of forwarders and decisions as fit into a frame."""
+    """Return the reply, without patterns, and with fewer shares of forwarders and decisions, if it fits no frame."""
     while True:
         reply = protocol.explanation_reply(story.to_json())
         try:
             protocol.frame(reply)
             return reply
         except ProtocolError as error:
+            if story.patterns:
+                story = dataclasses.replace(story, patterns={}, more=True)
+                continue
             if story.forwarders:
                 story = dataclasses.replace(story, forwarders=story.forwarders[: len(story.forwarders) // 2], more=True)
                 continue

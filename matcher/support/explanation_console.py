@@ -26,6 +26,7 @@ from reprise.matcher.support.explanation import (
     waterfall,
     when,
 )
+from reprise.matcher.support.io_patterns import pattern_texts
 from reprise.matcher.support.job_story import Explained, Story
 from reprise.matcher.support.nearest_records import Top
 from reprise.matcher.support.shortfall import in_bits
@@ -72,6 +73,8 @@ def show(out: Console, story: Story) -> None:
         _say(out, "No decision was made for this job, and no settings were applied.")
     for outcome in story.outcomes:
         _say(out, f"The job (uid {outcome.uid}): {outcome_text(outcome)}")
+    for text in pattern_texts(story):
+        _say(out, text)
     for share in story.forwarders:
         _say(out, share_text(share))
     for key, count in story.shared.items():

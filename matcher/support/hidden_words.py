@@ -34,11 +34,13 @@ def hide(story: Story, uid: int) -> Story:
     named = {row["record"] for one in decisions for row in one.decision.alternatives}
     named |= {one.decision.record_id for one in decisions}
     records = {number: record for number, record in story.records.items() if number in named}
+    outcomes = [outcome for outcome in story.outcomes if outcome.uid == uid]
+    own = {outcome.id for outcome in outcomes}
     others = {number for number, record in records.items() if not _is_open(record.scope, record.metadata, names)}
     return dataclasses.replace(
         story,
         decisions=decisions,
-        outcomes=[outcome for outcome in story.outcomes if outcome.uid == uid],
+        outcomes=outcomes,
         records=records,
         hidden=story.hidden | others,
         shared={key: count for key, count in story.shared.items() if key in shown},
@@ -46,6 +48,7 @@ def hide(story: Story, uid: int) -> Story:
         forwarders=tuple(
             dataclasses.replace(share, reason="") if others else share for share in story.forwarders if share.uid == uid
         ),
+        patterns={number: some for number, some in story.patterns.items() if number in own},
     )
 
 

@@ -14,6 +14,7 @@ from reprise.database import NotFoundError
 from reprise.database.entities import (
     Decision,
     ForwarderShare,
+    JobPattern,
     Json,
     Measurement,
     Outcome,
@@ -34,6 +35,7 @@ WORDS_OF_A_RECORD = ("metadata", "context", "parametrization", "environment", "c
 """Keys of a record whose values may contain its user's words or the size of the user's job."""
 MEASURED = ("default", "tuned")
 """Keys of a record whose values are run times of its user's job."""
+RUNS = 5  # maximum number of a job's runs, or array's tasks, whose access patterns are shown
 SHARES = 5  # maximum number of periods with other forwarders that are shown of a job
 NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
@@ -56,7 +58,7 @@ class Story:
     jobs' reports with the same decision; `outcomes` does not contain these reports. `model` is the label of the model
     in force, "" if unknown. `more` is True if there are more decisions or reports than shown. `profiles` are lines that
     describe where the records' applications spend their time. `forwarders` are the I/O forwarders that served the job,
-    newest first.
+    newest first. `patterns` has the access patterns that forwarders saw, by the id of the job's outcome.
     """
 
     decisions: Sequence[Explained] = ()
@@ -68,6 +70,7 @@ class Story:
     more: bool = False
     profiles: Mapping[int, str] = field(default_factory=dict)
     forwarders: Sequence[ForwarderShare] = ()
+    patterns: Mapping[int, Sequence[JobPattern]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return whether there is any decision or report."""
@@ -87,6 +90,7 @@ class Story:
             "shared": dict(self.shared),
             "more": self.more,
             "forwarders": [dataclasses.asdict(share) for share in self.forwarders],
+            "patterns": [dataclasses.asdict(one) for some in self.patterns.values() for one in some],
         }
 
     @classmethod
@@ -107,6 +111,7 @@ class Story:
                 forwarders=[
                     _read(ForwarderShare, one) for one in data.get("forwarders", ())
                 ],  # older daemons send none
+                patterns=_patterns(data.get("patterns", ())),  # neither these
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProtocolError(
@@ -148,6 +153,7 @@ def of_job(
         found,
         more=any(limit == len(some) for limit, some in counts),
         forwarders=served,
+        patterns=database.job_patterns([one.id for one in outcomes[:RUNS]]),
     )
 
 
@@ -247,6 +253,14 @@ T = TypeVar("T")
 def _read(kind: type[T], data: Mapping[str, Any]) -> T:
     names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in data.items() if name in names})
+
+
+def _patterns(rows: Sequence[Mapping[str, Any]]) -> Mapping[int, Sequence[JobPattern]]:
+    found: dict[int, list[JobPattern]] = {}
+    for row in rows:
+        one = _read(JobPattern, row)
+        found.setdefault(one.outcome_id, []).append(one)
+    return found
 
 
 def _explained(data: Mapping[str, Any]) -> Explained:

@@ -52,7 +52,7 @@ def detect(source: str, detector: Path | None, as_json: bool) -> None:
 @click.command()
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @click.option("--output", type=FILE, required=True, help="File to which features are appended.")
-@click.option("--class", "known", type=click.Choice(CLASSES), help="Class of the pattern, if it is known.")
+@click.option("--class", "known", type=click.Choice(CLASSES), help="Class of the pattern, if known.")
 @click.option("--job", metavar="NAME", help="Job to record, as it is named in the forwarders' metrics. Default: all.")
 @click.option("--run", metavar="NAME", help="Name of the run in the file. Default: the name of the job.")
 @click.option("--seconds", type=click.IntRange(1, 10**6), default=60, show_default=True, help="Seconds to record.")

@@ -17,7 +17,7 @@ CLIENTS = (4, 8, 16, 32)
 
 
 def features(known: AccessClass, size: int, clients: int, rng: Random) -> Features:
-    """Return the features of a second in which so many clients have requests of equal size."""
+    """Return the features of a second in which some clients have requests of equal size."""
     if known is AccessClass.INDIVIDUAL:
         return Features(Operation.WRITE, clients, size, size, size, 0.0)
     requests = clients if known is AccessClass.SHARED_STRIDED else 2000

@@ -56,7 +56,7 @@ class Quality:
 
 
 def quality(detector: LearnedDetector, rows: Sequence[Row]) -> Quality:
-    """Return a detector's quality on rows, of which there must be at least one."""
+    """Return a detector's quality on one row or more."""
     found = [detector.answer(row.features).found for row in rows]
     shares = [detector.probabilities(inputs(detector.inputs, row.features)) for row in rows]
     places = [detector.classes.index(row.known) for row in rows]

@@ -79,5 +79,5 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _below(threshold: float) -> float:
-    """Return the largest number of 32 bits below a threshold: xgboost goes on at `yes` if an input is less than it."""
+    """Return the largest number of 32 bits below a threshold, since xgboost's inputs must be less than it."""
     return float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))

@@ -21,6 +21,7 @@ from reprise.database.forwarding import COMPONENT
 from reprise.database.gain_subject import GAIN_OF
 from reprise.matcher.arbiter.job_variables import LIBRARY, MAP
 from reprise.matcher.arbiter.record_curve import with_samples
+from reprise.matcher.detection.record_patterns import PATTERNS
 from reprise.matcher.errors import ArbiterError
 from reprise.tuner.components import forwarded, libraries
 from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload
@@ -30,6 +31,7 @@ from reprise.tuner.forge import forge_file, forwarders_settings, trial_curve
 from reprise.tuner.forge.forge_command import PROGRAM, arguments, explored, paths
 from reprise.tuner.forge.forge_pattern import Exploration
 from reprise.tuner.forge.forwarders_settings import ForwardersSettings
+from reprise.tuner.forge.pattern_kinds import kinds
 from reprise.tuner.forge.trial_curve import KEY
 from reprise.tuner.model.component import Comparison, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
 from reprise.tuner.model.space import Parametrization
@@ -166,7 +168,10 @@ class ForwardersComponent:
         chosen = trial_curve.best(found, comparison)
         if chosen is None:
             return []
-        about = {} if self._exploration is None else {GAIN_OF: f"bandwidth of the pattern {self._settings.pattern}"}
+        about: dict[str, Any] = {}
+        if self._exploration is not None:
+            about[GAIN_OF] = f"bandwidth of the pattern {self._settings.pattern}"
+            about[PATTERNS] = list(kinds(self._exploration))
         try:
             kept = with_samples({"parameters": dict(chosen.winner), **about}, found.samples(self.bandwidth))
         except ArbiterError as error:

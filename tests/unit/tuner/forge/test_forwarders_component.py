@@ -222,6 +222,7 @@ def test_a_campaign_keeps_the_whole_curve_in_its_record(site: Site) -> None:
     assert record.environment == {"REPRISE_PRELOAD": "forward"}, "the rest follows from the site's configuration"
     assert record.context == {"cluster": "testing", "nodes": 4, "tasks_per_node": 2}
     assert record.gain_low > 0.5 and "pattern" in record.parametrization["gain_of"]
+    assert record.parametrization["io_patterns"] == ["write/shared/contiguous"]
     assert list(record.conflicts) == ["REPRISE_FORWARD_*"]
 
 
