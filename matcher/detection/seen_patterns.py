@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from reprise.database.entities import JobPattern
-from reprise.matcher.council.access_pattern import UNKNOWN
-from reprise.matcher.council.pattern_detector import Detector, Features, detected_pattern
+from reprise.matcher.council.access_pattern import UNKNOWN, Pattern
 
 MOST_JOBS = 10_000
 """Maximum number of jobs between two times of storing; further ones are left out. A cluster has fewer at a time, but
@@ -22,12 +21,11 @@ _JOB = re.compile(r"([1-9][0-9]{0,9})(?:-[a-z]+)?")
 class SeenPatterns:
     """Seconds and bytes of each pattern of each job."""
 
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
+    def __init__(self) -> None:
         self._seen: dict[int, dict[str, list[float]]] = {}
 
-    def see(self, job: str, features: Features, seconds: float, size: int) -> None:
-        """Add a forwarder's second of a job: its features, the second's length, and the bytes moved.
+    def see(self, job: str, pattern: Pattern | None, seconds: float, size: int) -> None:
+        """Add a forwarder's second of a job: the pattern, the second's length, and the bytes that were moved.
 
         A job whose name is no number is left out.
         """
@@ -35,8 +33,7 @@ class SeenPatterns:
         number = int(found[1]) if found else 0
         if not number or (number not in self._seen and len(self._seen) >= MOST_JOBS):
             return
-        pattern = str(detected_pattern(self._detector, features) or UNKNOWN)
-        total = self._seen.setdefault(number, defaultdict(lambda: [0.0, 0.0]))[pattern]
+        total = self._seen.setdefault(number, defaultdict(lambda: [0.0, 0.0]))[str(pattern or UNKNOWN)]
         total[0] += seconds
         total[1] += size
 

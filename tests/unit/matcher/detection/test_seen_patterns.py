@@ -3,28 +3,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reprise.database.entities import JobPattern
-from reprise.matcher.council.access_pattern import Operation
-from reprise.matcher.council.pattern_detector import Features
+from reprise.matcher.council.access_pattern import pattern_of
 from reprise.matcher.detection import seen_patterns
 from reprise.matcher.detection.record_patterns import PATTERNS, kind_of, kinds_in, otherwise
 from reprise.matcher.detection.seen_patterns import SeenPatterns
-from tests.unit.detection_values import KIB, detector
 
-STRIDED = Features(Operation.WRITE, 1, 32 * KIB, 32 * KIB, 32 * KIB, 320 * KIB)
-ALONE = replace(STRIDED, distance_mean=None)
 TEXT = "write/shared/strided/16K"
+STRIDED = pattern_of(TEXT)
 
 
 def test_seconds_and_bytes_are_added_up_by_pattern_until_they_are_taken() -> None:
-    seen = SeenPatterns(detector())
-    for features, size in ((STRIDED, 100), (STRIDED, 50), (ALONE, 7)):
-        seen.see("4711", features, 0.5, size)
+    seen = SeenPatterns()
+    for pattern, size in ((STRIDED, 100), (STRIDED, 50), (None, 7)):
+        seen.see("4711", pattern, 0.5, size)
     seen.see("12-steady", STRIDED, 1.0, 1)
     assert seen.taken() == {
         4711: [JobPattern(0, TEXT, 1.0, 150), JobPattern(0, "unknown", 0.5, 7)],
@@ -35,14 +31,14 @@ def test_seconds_and_bytes_are_added_up_by_pattern_until_they_are_taken() -> Non
 
 @pytest.mark.parametrize("name", ["", "alice", "other", "0", "-1", "007", "4711; DROP", "99999999999", "1-", "4711\n"])
 def test_names_that_are_no_numbers_of_jobs_are_left_out(name: str) -> None:
-    seen = SeenPatterns(detector())
+    seen = SeenPatterns()
     seen.see(name, STRIDED, 1.0, 1)
     assert seen.taken() == {}
 
 
 def test_names_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen_patterns, "MOST_JOBS", 2)
-    seen = SeenPatterns(detector())
+    seen = SeenPatterns()
     for number in (1, 2, 3, 2):
         seen.see(str(number), STRIDED, 1.0, 1)
     assert {job: some[0].bytes for job, some in seen.taken().items()} == {1: 1, 2: 2}
