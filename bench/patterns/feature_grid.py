@@ -86,10 +86,10 @@ def _runs() -> Iterator[Run]:
 
 
 def exploration(lane: Lane, run: Run, path: str, seconds: float) -> Exploration:
-    """Return what `reprise-forge` does in a run that takes about this long.
+    """Return the steps of `reprise-forge` in a run that takes about this long.
 
-    What is read must have been written before, without pauses. So files that are read have only as many bytes as are
-    read, and those that are written have a region of equal size for each process.
+    A program must write a file before it reads it, and does so without pauses. Files that are read therefore contain
+    only the bytes that are read. Those that are written have a region of equal size for each process.
     """
     requests = max(1, round(run.rate * seconds / lane.processes))
     region = requests * run.size if run.operation is Operation.READ else REGION

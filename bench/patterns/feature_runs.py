@@ -159,7 +159,7 @@ def _lane(lane: Lane, place: Path, files: Path, diod: Path, seconds: float, todo
 
 
 def record(seconds: float, at_once: int, seed: int, most: int | None = None) -> list[Recorded]:
-    """Return the rows of the centre of each run; with `most`, only so many runs of each lane are done."""
+    """Return the rows of the centre of each run; with `most`, only this number of runs of each lane."""
     base = Path(mkdtemp(prefix="reprise-features-", dir="/dev/shm"))
     files, diod = base / "files", base / "diod"
     files.mkdir()
