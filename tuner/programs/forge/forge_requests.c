@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge_requests.h"
 
+#define SHORTEST_PAUSE 0.5 // in comparison with the mean
+
 int forge_pattern_set(struct forge_pattern *pattern, enum forge_layout layout, uint32_t clients, uint64_t total,
                       uint64_t size)
 {
@@ -36,5 +38,13 @@ double forge_pause(double mean_s, uint32_t client, uint64_t request)
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     z ^= z >> 31;
-    return mean_s * (0.5 + 0x1p-53 * (double)(z >> 11));
+    return mean_s * (SHORTEST_PAUSE + 0x1p-53 * (double)(z >> 11));
+}
+
+uint64_t forge_most_requests(double stone_wall_s, double mean_pause_s)
+{
+    if (!(stone_wall_s > 0 && mean_pause_s > 0))
+        return UINT64_MAX;
+    const double most = stone_wall_s / (SHORTEST_PAUSE * mean_pause_s) + 1;
+    return most < 0x1p63 ? (uint64_t)most : UINT64_MAX;
 }

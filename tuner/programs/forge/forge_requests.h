@@ -32,4 +32,8 @@ uint64_t forge_offset(const struct forge_pattern *pattern, uint32_t client, uint
 // each client and request, so that clients do not move in step.
 double forge_pause(double mean_s, uint32_t client, uint64_t request);
 
+// Return the largest number of requests that a client with such pauses makes before a stone wall; UINT64_MAX if there
+// is no stone wall or no pause.
+uint64_t forge_most_requests(double stone_wall_s, double mean_pause_s);
+
 #endif

@@ -99,7 +99,8 @@ static bool is_same(const struct forge_pattern *one, const struct forge_pattern 
 static int move_step(struct run *run, const struct forge_step *step, struct forge_target *target)
 {
     const bool is_write = step->operation == FORGE_WRITE;
-    struct forge_move move = {.client = run->rank, .is_validated = run->settings->is_validated, .buffer = run->buffer};
+    struct forge_move move = {
+        .client = run->rank, .is_validated = run->settings->is_validated, .most = UINT64_MAX, .buffer = run->buffer};
     if (forge_pattern_set(&move.pattern, step->layout, run->ranks, step->total, step->size) < 0)
         snprintf(run->error, FORGE_ERROR_BYTES,
                  "%s: total_size is less than one request of each client: use at least %llu bytes", step->path,
@@ -108,6 +109,8 @@ static int move_step(struct run *run, const struct forge_step *step, struct forg
         snprintf(run->error, FORGE_ERROR_BYTES, "%s: is not open: add an open step before", step->path);
     if (agree(run) < 0)
         return -1;
+    if (!is_write) // a stone wall and pauses may keep it from reading everything
+        move.most = forge_most_requests(run->settings->stone_wall_s, run->settings->pause_s);
     if (!is_write && !is_same(&target->written, &move.pattern)) { // not measured: the read needs data of this run
         move.is_write = true;
         if (move_all(run, target, &move) < 0)

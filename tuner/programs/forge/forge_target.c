@@ -125,7 +125,7 @@ int forge_target_move(struct forge_target *target, struct forge_move *move, char
     move->is_stopped = false;
     if (move->is_write)
         forge_data_fill(move->buffer, size, target->seed, 0); // also the bytes that are not compared are random
-    for (uint64_t request = 0; request < move->pattern.count; request++) {
+    for (uint64_t request = 0; request < move->pattern.count && request < move->most; request++) {
         const uint64_t offset = forge_offset(&move->pattern, move->client, request);
         wait_before(move, request);
         if (move->stone_wall_s > 0 && now_s() - begun >= move->stone_wall_s) {

@@ -30,6 +30,7 @@ struct forge_move {
     uint32_t client;
     bool is_write;
     bool is_validated;     // all bytes; otherwise the first 8 of each request
+    uint64_t most;         // requests; the move stops there
     double pause_s;        // mean time between two requests; 0: none
     double stone_wall_s;   // 0: none
     unsigned char *buffer; // as large as a request, and aligned for O_DIRECT

@@ -183,6 +183,15 @@ def test_a_pause_slows_a_step_down_but_does_not_count(program: Path, tmp_path: P
     assert json.loads(done.stdout)["read_s"] < 30 * 0.01
 
 
+def test_a_read_that_pauses_writes_only_what_it_can_read(program: Path, tmp_path: Path) -> None:
+    path, size = tmp_path / "f", 2**40  # which would take an hour to write
+    steps = [f"open:contiguous:{path}", *[f"read:contiguous:{size}:4096:{path}"] * 2, f"close:contiguous:{path}"]
+    done = run(program, ["--validate", "--stone-wall", "0.1", "--pause", "0.01", *steps])
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["stopped"] and 0 < said["read_bytes"] <= 2 * RANKS * 21 * 4096
+
+
 @pytest.mark.parametrize(
     ("steps", "words"),
     [

@@ -36,6 +36,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     found.forge_offset.restype = ctypes.c_uint64
     found.forge_pause.argtypes = [ctypes.c_double, ctypes.c_uint32, ctypes.c_uint64]
     found.forge_pause.restype = ctypes.c_double
+    found.forge_most_requests.argtypes = [ctypes.c_double, ctypes.c_double]
+    found.forge_most_requests.restype = ctypes.c_uint64
     return found
 
 
@@ -91,6 +93,14 @@ def test_pauses_are_spread_around_their_mean(library: ctypes.CDLL) -> None:
     assert all(1 <= pause <= 3 for pause in pauses) and len(set(pauses)) == len(pauses)
     assert sum(pauses) / len(pauses) == pytest.approx(2, abs=0.05)
     assert library.forge_pause(0.0, 1, 1) == 0
+
+
+def test_the_number_of_requests_before_a_stone_wall_is_limited_by_pauses(library: ctypes.CDLL) -> None:
+    assert library.forge_most_requests(10.0, 0.5) == 41
+    waited = [library.forge_pause(0.5, 3, request) for request in range(41)]
+    assert sum(waited) >= 10
+    for stone_wall, pause in ((0.0, 1.0), (1.0, 0.0), (1e9, 1e-300)):
+        assert library.forge_most_requests(stone_wall, pause) == 2**64 - 1
 
 
 def test_the_layouts_in_python_are_those_in_c() -> None:
