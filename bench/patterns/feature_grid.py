@@ -12,19 +12,19 @@ from reprise.matcher.council.pattern_detector import AccessClass
 from reprise.tuner.forge import forge_pattern
 from reprise.tuner.forge.forge_pattern import Exploration, Layout, Phase, Step
 
-PROCESSES = (16, 32, 64)
+PROCESSES = (8, 32, 64)
 FORWARDERS = (1, 2, 4)
 KIB = 1024
 TRAINED_SIZES = (32 * KIB, 256 * KIB)
 UNSEEN_SIZES = (64 * KIB, 128 * KIB)
 """Sizes of requests with which no detector is trained."""
 FAR_SIZES = (4 * KIB, 1024 * KIB)
-"""Sizes beyond those of training, which the thesis does not have. They are only written."""
-RATE = 120.0
+"""Sizes beyond those of training, which the thesis does not have. They are only written, to save time."""
+RATE = 80.0
 """Requests of all processes together in a second, less if they are larger than 256 KiB. Processes pause between
 requests, so that many runs fit on a machine."""
-REGION = 2**30
-"""Bytes of a process's part of a file that is written. Only its beginning is, so files of up to 64 GiB fit."""
+TOTAL = 2**32
+"""Bytes of the files of a run, as in the thesis. Only the beginning of each process's part is used in the time."""
 
 LAYOUTS = {
     AccessClass.INDIVIDUAL: Layout.INDIVIDUAL,
@@ -86,15 +86,9 @@ def _runs() -> Iterator[Run]:
 
 
 def exploration(lane: Lane, run: Run, path: str, seconds: float) -> Exploration:
-    """Return the steps of `reprise-forge` in a run that takes about this long.
-
-    A program must write a file before it reads it, and does so without pauses. Files that are read therefore contain
-    only the bytes that are read. Those that are written have a region of equal size for each process.
-    """
-    requests = max(1, round(run.rate * seconds / lane.processes))
-    region = requests * run.size if run.operation is Operation.READ else REGION
+    """Return the steps of `reprise-forge` in a run that ends after some seconds."""
     layout = LAYOUTS[run.known]
-    moved = Step(forge_pattern.Operation(run.operation), path, layout, region * lane.processes, run.size)
+    moved = Step(forge_pattern.Operation(run.operation), path, layout, TOTAL, run.size)
     opened, closed = (
         Step(operation, path, layout) for operation in (forge_pattern.Operation.OPEN, forge_pattern.Operation.CLOSE)
     )

@@ -5,7 +5,7 @@
 
 `reprise-forge` replays each pattern of the grid through real forwarders in front of diod, whose files are in memory,
 and each forwarder is asked for its features in each second. OUTPUT has the rows of the centre of each run, compressed.
-It takes about 15 minutes with all lanes at once. The machine needs diod, Open MPI, and 6 GB of memory.
+It takes about 20 minutes with all lanes at once. The machine needs diod, Open MPI, and 12 GB of memory.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ LIBRARY = ROOT / "accelerators/forward/client/build/libreprise_forward.so"
 FORGE = ROOT / "tuner/programs/forge/reprise-forge"
 PER_RUN = 16
 """Rows that are kept of each run."""
+ATTEMPTS = 3
 START_S = 120.0
 """Longest time of a program's start on a busy machine, in seconds."""
 MPI = {
@@ -47,6 +48,10 @@ MPI = {
 NODE = 'export SLURM_NODEID=$((OMPI_COMM_WORLD_RANK * {forwarders} / {processes})); exec "$@"'
 """Script that distributes processes to forwarders, as if they were on as many nodes. A process is forwarded by the
 number of its node."""
+
+
+class _FailedError(Exception):
+    """A run failed."""
 
 
 @contextmanager
@@ -132,7 +137,9 @@ def _recorded(site: _Site, run: Run, seconds: float) -> list[Recorded]:
                     found[number, one.at] = Recorded(name, run.known, one.at, one.job, one.features)
     said = process.stderr.read().decode() if process.stderr else ""
     if process.returncode or (direct := site.direct_calls()):
-        raise RuntimeError(f"{site.lane}, {run}: {said or f'{direct} calls were not forwarded'}")
+        raise _FailedError(said or f"{direct} calls were not forwarded")
+    if len(found) < PER_RUN:
+        raise _FailedError(f"only {len(found)} rows")
     return list(found.values())
 
 
@@ -140,6 +147,16 @@ def _centre(found: Sequence[Recorded]) -> list[Recorded]:
     """Return the rows that are nearest to the middle of a run."""
     middle = (min(one.at for one in found) + max(one.at for one in found)) / 2
     return sorted(found, key=lambda one: abs(one.at - middle))[:PER_RUN]
+
+
+def _kept(site: _Site, run: Run, seconds: float) -> list[Recorded]:
+    """Return the rows of the centre of a run, which is repeated if it fails."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _centre(_recorded(site, run, seconds))
+        except _FailedError as error:
+            sys.stderr.write(f"{site.lane}, {run}: {error}\n")
+    return _centre(_recorded(site, run, seconds))
 
 
 def _lane(lane: Lane, place: Path, files: Path, diod: Path, seconds: float, todo: Sequence[Run]) -> list[Recorded]:
@@ -151,7 +168,7 @@ def _lane(lane: Lane, place: Path, files: Path, diod: Path, seconds: float, todo
             stack.enter_context(_daemon(site.forwarder(number, diod), site.control(number)))
         for index, run in enumerate(todo):
             begun = time.monotonic()
-            kept = _centre(_recorded(site, run, seconds))
+            kept = _kept(site, run, seconds)
             took = time.monotonic() - begun
             sys.stderr.write(f"{lane}: {index + 1} of {len(todo)}, {run}: {len(kept)} rows, {took:.0f} s\n")
             rows += kept

@@ -29,8 +29,12 @@ from reprise.tuner.detection.labelled_rows import Row, centres, hold_out, split
 
 LEAST = 0.9
 """Smallest probability with which a class is answered."""
-MARGIN = 4.0
-"""Factor by which an input may exceed the range that its class had in training."""
+ABOVE, BELOW = 4.0, 2.0
+"""Factors by which an input may exceed the range that its class had in training, and be below it.
+
+Systems are larger than those of the training more often than smaller. With a factor of 4 below, processes that are
+alone at a forwarder, whose distance is 0, would be in the range of strides between few processes.
+"""
 CLASSES = tuple(AccessClass)
 TEMPERATURES = tuple(0.05 * 1.05**step for step in range(130))  # 0.05 to 27
 LIBRARIES = {"numpy": np, "scikit-learn": sklearn, "xgboost": xgboost}
@@ -113,14 +117,13 @@ def _made(
 
 
 def _range(names: Sequence[str], values: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
-    """Return the bounds of each input of a class, with the margin."""
+    """Return the bounds of each input of a class, with the margins."""
     found = []
     for name, low, high in zip(names, values.min(axis=0), values.max(axis=0), strict=True):
         if name in RELATIVE:
-            margin = math.log2(MARGIN)
-            found.append((float(low) - margin, float(high) + margin))
+            found.append((float(low) - math.log2(BELOW), float(high) + math.log2(ABOVE)))
         else:
-            found.append((float(low) / MARGIN, float(high) * MARGIN))
+            found.append((float(low) / BELOW, float(high) * ABOVE))
     return found
 
 
