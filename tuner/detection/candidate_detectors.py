@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
-from xgboost import XGBClassifier
 
 from reprise.matcher.detection.detector_scores import SMALLEST, Scores
 from reprise.tuner.detection.exported_scores import boosted_trees, forest, network
@@ -87,6 +87,8 @@ def fit_network(inputs: Inputs, classes: Classes, seed: int) -> Scores:
 
 def fit_boosting(inputs: Inputs, classes: Classes, seed: int) -> Scores:
     """Return gradient-boosted trees of xgboost."""
+    from xgboost import XGBClassifier
+
     model = XGBClassifier(
         n_estimators=BOOSTING_TREES, max_depth=4, learning_rate=0.1, base_score=0.5, random_state=seed, n_jobs=1
     )
@@ -103,7 +105,7 @@ METHODS: Mapping[str, Fit] = {
     "tree": fit_tree,
     "forest": fit_forest,
     "network": fit_network,
-    "boosting": fit_boosting,
+    **({"boosting": fit_boosting} if find_spec("xgboost") else {}),  # an optional library
     "histogram boosting": fit_histogram_boosting,
 }
 

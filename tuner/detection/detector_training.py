@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import sklearn
-import xgboost
 
 from reprise.matcher.council.pattern_detector import AccessClass
 from reprise.matcher.detection import recorded_features
@@ -37,7 +37,7 @@ alone at a forwarder, whose distance is 0, would be in the range of strides betw
 """
 CLASSES = tuple(AccessClass)
 TEMPERATURES = tuple(0.05 * 1.05**step for step in range(130))  # 0.05 to 27
-LIBRARIES = {"numpy": np, "scikit-learn": sklearn, "xgboost": xgboost}
+LIBRARIES = ("numpy", "sklearn", "xgboost")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def with_evidence(one: Judged, judged: Sequence[Judged], rows: Rows, data: Mappi
         "test": one.test.to_json(),
         "validation": one.validation.to_json(),
         "validation_wrong": {other.detector.name: other.validation.wrong for other in judged},
-        "libraries": {name: module.__version__ for name, module in LIBRARIES.items()},
+        "libraries": {name: import_module(name).__version__ for name in LIBRARIES if find_spec(name)},
     }
     return replace(one.detector, evidence=evidence)
 
