@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make detectors from recorded features, and choose the best one (Bez 2020, section 3.3).
 
-A method is fitted to 80 % of the training set; the other runs of the training set calibrate its probabilities. The test
-set has other seconds of the same runs, and the validation set has runs with sizes of requests that no detector was
-trained with. The detector with the fewest errors on the validation set is chosen; among equals, the one with the
-smallest log loss there.
+A method is fitted to the training set. Its probabilities are calibrated with rows of the training set that models of
+other runs judge. The test set has other seconds of the same runs. The validation set has runs with sizes of requests
+that no detector was trained with. The detector with the fewest errors there is chosen; among equals, the one with the
+smallest log loss.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reprise.matcher.detection.detector_scores import Scores, probabilities
 from reprise.matcher.detection.learned_detector import LearnedDetector
 from reprise.tuner.detection.candidate_detectors import METHODS, Estimated, Fit
 from reprise.tuner.detection.detector_quality import Quality, quality
-from reprise.tuner.detection.labelled_rows import Row, centres, hold_out, split
+from reprise.tuner.detection.labelled_rows import Row, centres, folds, split
 
 LEAST = 0.9
 """Smallest probability with which a class is answered."""
@@ -77,10 +77,9 @@ def rows_of(
 
 def candidates(rows: Rows, seed: int) -> Iterator[Judged]:
     """Yield a detector of each method, with the features as measured and with relative ones."""
-    fitted, held = hold_out(rows.training, seed)
     for names, suffix in ((AS_MEASURED, ""), (RELATIVE, " relative")):
         for method, fit in METHODS.items():
-            detector = _made(f"{method}{suffix}", names, fit, fitted, held, seed)
+            detector = _made(f"{method}{suffix}", names, fit, rows.training, seed)
             yield Judged(detector, quality(detector, rows.test), quality(detector, rows.validation))
 
 
@@ -106,14 +105,24 @@ def with_evidence(one: Judged, judged: Sequence[Judged], rows: Rows, data: Mappi
     return replace(one.detector, evidence=evidence)
 
 
-def _made(
-    name: str, names: Sequence[str], fit: Fit, fitted: Sequence[Row], held: Sequence[Row], seed: int
-) -> LearnedDetector:
-    values = np.array([inputs(names, row.features) for row in fitted])
-    known = np.array([CLASSES.index(row.known) for row in fitted])
-    scores = fit(values, known, seed)
-    ranges = {one: _range(names, values[known == index]) for index, one in enumerate(CLASSES)}
-    return LearnedDetector(name, names, CLASSES, scores, _temperature(scores, names, held), LEAST, ranges, {})
+def _made(name: str, names: Sequence[str], fit: Fit, training: Sequence[Row], seed: int) -> LearnedDetector:
+    judged = [
+        (scores.scores(inputs(names, row.features)), CLASSES.index(row.known))
+        for fitted, held in folds(training, seed)
+        for scores in [_fitted(names, fit, fitted, seed)]
+        for row in held
+    ]
+    ranges = {
+        one: _range(names, np.array([inputs(names, row.features) for row in training if row.known is one]))
+        for one in CLASSES
+    }
+    temperature = _temperature(judged, len({row.run for row in training}))
+    return LearnedDetector(name, names, CLASSES, _fitted(names, fit, training, seed), temperature, LEAST, ranges, {})
+
+
+def _fitted(names: Sequence[str], fit: Fit, rows: Sequence[Row], seed: int) -> Scores:
+    values = np.array([inputs(names, row.features) for row in rows])
+    return fit(values, np.array([CLASSES.index(row.known) for row in rows]), seed)
 
 
 def _range(names: Sequence[str], values: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
@@ -127,20 +136,20 @@ def _range(names: Sequence[str], values: np.ndarray[Any, Any]) -> list[tuple[flo
     return found
 
 
-def _temperature(scores: Scores, names: Sequence[str], held: Sequence[Row]) -> float:
-    """Return the temperature with the smallest log loss on rows that were not used for training.
+def _temperature(judged: Sequence[tuple[Sequence[float], int]], runs: int) -> float:
+    """Return the temperature with the smallest log loss on rows with scores and classes, which are from some runs.
 
     Without errors among them, it would become zero, and all probabilities one. So their targets are not one and zero:
-    (rows + 1) / (rows + 2) for the right class, as Platt (2000) proposes for two classes.
+    (runs + 1) / (runs + 2) for the right class, as Platt (2000) proposes for two classes. Rows of a run are similar, so
+    the runs count, and not the rows.
     """
-    found = [(scores.scores(inputs(names, row.features)), CLASSES.index(row.known)) for row in held]
-    target = (len(held) + 1) / (len(held) + 2)
+    target = (runs + 1) / (runs + 2)
     other = (1 - target) / (len(CLASSES) - 1)
 
     def loss(temperature: float) -> float:
         total = 0.0
-        for of_row, place in found:
-            for index, share in enumerate(probabilities(of_row, temperature)):
+        for scores, place in judged:
+            for index, share in enumerate(probabilities(scores, temperature)):
                 total -= (target if index == place else other) * math.log(max(share, 1e-300))
         return total
 

@@ -15,8 +15,8 @@ from reprise.tuner.errors import TunerError
 
 TRAINING_SHARE = 0.7
 """Share of the rows that are used for training; the others are the test set."""
-CALIBRATION_SHARE = 0.2
-"""Share of the training rows' runs with which probabilities are calibrated."""
+FOLDS = 5
+"""Number of parts into which runs are divided to calibrate probabilities; each is judged by models of the others."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,21 @@ def split(rows: Sequence[Row], seed: int) -> tuple[list[Row], list[Row]]:
     return training, test
 
 
-def hold_out(rows: Sequence[Row], seed: int) -> tuple[list[Row], list[Row]]:
-    """Return rows to fit a model, and rows of other runs to calibrate its probabilities."""
+def folds(rows: Sequence[Row], seed: int) -> list[tuple[list[Row], list[Row]]]:
+    """Return pairs of rows to fit a model, and rows of other runs that it judges; each row is judged once.
+
+    Raise TunerError if a class has one run only.
+    """
     rng = Random(seed)  # noqa: S311 - not used for security
-    held: set[str] = set()
+    fold_of: dict[str, int] = {}
     for known in AccessClass:
         runs = sorted({row.run for row in rows if row.known is known})
+        if len(runs) < 2:
+            raise TunerError(f"only one run has the class {known}: record at least two runs of each class")
         rng.shuffle(runs)
-        held.update(runs[: max(1, round(CALIBRATION_SHARE * len(runs)))])
-    fitted = [row for row in rows if row.run not in held]
-    missing = sorted(set(AccessClass) - {row.known for row in fitted})
-    if missing:
-        raise TunerError(f"only one run has the class {missing[0]}: record at least two runs of each class")
-    return fitted, [row for row in rows if row.run in held]
+        fold_of |= {run: index % FOLDS for index, run in enumerate(runs)}
+    used = sorted(set(fold_of.values()))
+    return [
+        ([row for row in rows if fold_of[row.run] != fold], [row for row in rows if fold_of[row.run] == fold])
+        for fold in used
+    ]

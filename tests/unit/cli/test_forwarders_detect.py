@@ -82,10 +82,9 @@ def test_a_forwarder_that_does_not_answer_is_an_error_in_one_line(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_trained_detector_is_written_whole_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reprise.tuner.detection import candidate_detectors
+    from reprise.tuner.detection import candidate_detectors, detector_training
 
-    monkeypatch.setattr(candidate_detectors, "FOREST_TREES", 20)
-    monkeypatch.setattr(candidate_detectors, "STEPS", 500)
+    monkeypatch.setattr(detector_training, "METHODS", {"tree": candidate_detectors.fit_tree})
     (tmp_path / "a.jsonl").write_text(text(rows([32 * KIB, 256 * KIB])))
     (tmp_path / "b.jsonl").write_text(text(rows([64 * KIB], seed=2)))
     model = tmp_path / "model.json"
@@ -97,7 +96,9 @@ def test_a_trained_detector_is_written_whole_and_used(tmp_path: Path, monkeypatc
     assert sum(one["right"] for one in shown["patterns"]) == 96
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "model.json"]
     content = json.loads(run(*words, "--json").output)
-    assert len(content["detectors"]) == 10 and content["file"] == str(model)
+    assert [one["detector"] for one in content["detectors"]] == ["tree", "tree relative"] and content["file"] == str(
+        model
+    )
 
 
 def test_missing_files_and_classes_are_refused_in_one_line(tmp_path: Path) -> None:

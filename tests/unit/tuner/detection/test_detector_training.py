@@ -34,7 +34,7 @@ def of_sizes() -> Rows:
 def judged(of_sizes: Rows) -> Iterator[list[Judged]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidate_detectors, "FOREST_TREES", 20)
-        patch.setattr(candidate_detectors, "STEPS", 4000)
+        patch.setattr(candidate_detectors, "STEPS", 2000)
         yield list(candidates(of_sizes, 1))
 
 

@@ -11,7 +11,7 @@ import pytest
 from reprise.matcher.council.access_pattern import Operation
 from reprise.matcher.council.pattern_detector import AccessClass, Features
 from reprise.matcher.detection.recorded_features import Recorded
-from reprise.tuner.detection.labelled_rows import Row, centres, hold_out, split
+from reprise.tuner.detection.labelled_rows import FOLDS, Row, centres, folds, split
 from reprise.tuner.errors import TunerError
 from tests.unit.detection_values import rows
 
@@ -52,14 +52,20 @@ def test_the_split_has_70_percent_of_each_class() -> None:
     assert split(rows([1000, 2000], seconds=10), 1) == (training, test) != split(rows([1000, 2000], seconds=10), 2)
 
 
-def test_calibration_uses_other_runs_than_the_fit() -> None:
-    fitted, held = hold_out(rows([1000, 2000]), 1)
-    assert not {row.run for row in fitted} & {row.run for row in held}
-    assert {row.known for row in fitted} == {row.known for row in held} == set(AccessClass)
-    assert len(fitted) + len(held) == len(rows([1000, 2000])) and len(held) == 3 * 2 * 8
+def test_each_row_is_judged_once_by_models_of_other_runs() -> None:
+    some = rows([1000, 2000])
+    found = folds(some, 1)
+    assert len(found) == FOLDS and found == folds(some, 1)
+    for fitted, held in found:
+        assert not {row.run for row in fitted} & {row.run for row in held}
+        assert {row.known for row in fitted} == {row.known for row in held} == set(AccessClass)
+        assert len(fitted) + len(held) == len(some)
+    judged = [row for _, held in found for row in held]
+    assert sorted(map(repr, judged)) == sorted(map(repr, some))
 
 
-def test_a_class_with_one_run_is_refused() -> None:
-    some = [Row(str(known), known, GOOD) for known in AccessClass]
+def test_a_class_with_two_runs_has_two_folds_and_one_with_one_run_is_refused() -> None:
+    some = [Row(f"{known}{number}", known, GOOD) for known in AccessClass for number in range(2)]
+    assert len(folds(some, 1)) == 2
     with pytest.raises(TunerError, match="record at least two runs"):
-        hold_out(some, 1)
+        folds(some[1:], 1)
