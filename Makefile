@@ -347,6 +347,10 @@ bench-web: root deps-matrix deps-browser $(VENV)/.ready build ## measure pages o
 bench-forwarding: root deps-forwarding $(VENV)/.ready build ## measure I/O forwarding, the arbiter and burst buffers, on virtual clusters; ONLY=PARTS (needs root; three hours)
 	@$(PYTHON) -m bench.forwarding $(addprefix --only ,$(ONLY))
 
+.PHONY: bench-patterns
+bench-patterns: deps-python $(VENV)/.ready build ## measure detectors of access patterns and learned windows; ONLY=PARTS (three minutes)
+	@$(PYTHON) -m bench.patterns $(addprefix --only ,$(ONLY))
+
 .PHONY: bench-mpiio
 bench-mpiio: root deps-cluster $(VENV)/.ready build ## measure MPI-IO tuned by trials and by prediction, on a virtual cluster (needs root; an hour)
 	@$(PYTHON) -m bench.mpiio

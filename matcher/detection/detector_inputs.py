@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of detectors: numbers computed from the features of a second.
 
-A detector names its inputs. The first five are the features of Bez 2020, section 3.2. Those with `log2` do
-not depend on the size of requests: they compare sizes and distances with the mean request, and are logarithms, so that
-a factor counts equally wherever it is.
+A detector names its inputs. The first five are the features of Bez 2020, section 3.2. Those with `log2` are logarithms,
+so that a factor counts equally wherever it is.
 """
 
 from __future__ import annotations
@@ -17,11 +16,6 @@ LARGEST = 2.0**64
 """Largest value of a feature: offsets are numbers of 64 bits."""
 
 
-def _of_mean(features: Features, value: float) -> float:
-    """Return the logarithm of a size in mean requests."""
-    return math.log2(value / features.request_mean)
-
-
 INPUTS: Mapping[str, Callable[[Features], float]] = {
     "files": lambda of: float(of.files),
     "request_max": lambda of: float(of.request_max),
@@ -29,14 +23,18 @@ INPUTS: Mapping[str, Callable[[Features], float]] = {
     "request_mean": lambda of: float(of.request_mean),
     "distance_mean": lambda of: float(of.distance_mean or 0),
     "log2_files": lambda of: math.log2(of.files),
-    "log2_request_max": lambda of: _of_mean(of, of.request_max),
-    "log2_request_min": lambda of: _of_mean(of, of.request_min),
     "log2_distance": lambda of: math.log2(1.0 + (of.distance_mean or 0.0) / of.request_mean),
 }
 """Inputs by name, for features without a `problem`."""
 
 AS_MEASURED = ("files", "request_max", "request_min", "request_mean", "distance_mean")
-RELATIVE = ("log2_files", "log2_request_max", "log2_request_min", "log2_distance")
+RELATIVE = ("log2_files", "log2_distance")
+"""Inputs that do not depend on the size of requests.
+
+The smallest and the largest request are left out. In comparison with the mean, they depend on how clients divide large
+requests: 64 KiB arrive as 60 and 4 KiB, and 128 KiB as 60, 60 and 8 KiB. That shows no class, but is outside of the
+range of other sizes.
+"""
 
 
 def problem(features: Features) -> str:

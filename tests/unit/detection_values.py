@@ -40,16 +40,16 @@ def detector() -> LearnedDetector:
     """Return a tree: several files, or one file with small or large distances."""
     leaf = [[0.98, 0.01, 0.01], [0.01, 0.01, 0.98], [0.01, 0.98, 0.01]]
     tree = Tree(
-        inputs=[0, 2, LEAF, LEAF, LEAF],
+        inputs=[0, 1, LEAF, LEAF, LEAF],
         thresholds=[0.5, 7.0, 0, 0, 0],
         below=[1, 3, LEAF, LEAF, LEAF],
         above=[2, 4, LEAF, LEAF, LEAF],
         values=[[], [], *leaf],
     )
     ranges = {
-        AccessClass.INDIVIDUAL: [(1, 10), (-1, 0), (0, 1)],
-        AccessClass.SHARED_CONTIGUOUS: [(0, 0), (-1, 0), (7, 20)],
-        AccessClass.SHARED_STRIDED: [(0, 0), (-1, 0), (2, 7)],
+        AccessClass.INDIVIDUAL: [(1, 10), (0, 1)],
+        AccessClass.SHARED_CONTIGUOUS: [(0, 0), (7, 20)],
+        AccessClass.SHARED_STRIDED: [(0, 0), (2, 7)],
     }
-    names = ["log2_files", "log2_request_min", "log2_distance"]
+    names = ["log2_files", "log2_distance"]
     return LearnedDetector("tree", names, list(AccessClass), Trees([tree], add=False), 1.0, 0.9, ranges, {"rows": 12})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
@@ -28,8 +28,8 @@ from reprise.matcher.detection.detector_scores import SMALLEST, Scores
 from reprise.tuner.detection.exported_scores import boosted_trees, forest, network
 
 FOREST_TREES = 500
-FOREST_FEATURES = (2, 3, 4)
-"""Numbers of features that are tried for a split."""
+FOREST_FEATURES = (2, 3, 5)
+"""Numbers of features that are tried for a split, as in the thesis."""
 HIDDEN = (5, 5)
 BATCH, RATE = 32, 0.001
 STEPS = 50 * 22_534 // BATCH
@@ -46,12 +46,15 @@ class Estimated:
     """Scores of a model that has no file."""
 
     model: Any
+    known: dict[tuple[float, ...], list[float]] = field(default_factory=dict)
 
     def scores(self, values: Sequence[float]) -> list[float]:
-        """Return the classes' scores for the values of the inputs."""
-        with threadpool_limits(1):
-            shares = self.model.predict_proba(np.array([values], dtype=np.float64))[0]
-        return [float(np.log(max(share, SMALLEST))) for share in shares]
+        """Return the classes' scores for the values of the inputs; a call of the model takes milliseconds."""
+        if (key := tuple(values)) not in self.known:
+            with threadpool_limits(1):
+                shares = self.model.predict_proba(np.array([values], dtype=np.float64))[0]
+            self.known[key] = [float(np.log(max(share, SMALLEST))) for share in shares]
+        return self.known[key]
 
 
 def fit_tree(inputs: Inputs, classes: Classes, seed: int) -> Scores:
@@ -67,7 +70,8 @@ def fit_forest(inputs: Inputs, classes: Classes, seed: int) -> Scores:
             inputs, classes
         )
 
-    best = max((grown(features) for features in FOREST_FEATURES), key=lambda one: one.oob_score_)
+    possible = sorted({min(features, inputs.shape[1]) for features in FOREST_FEATURES})
+    best = max(map(grown, possible), key=lambda one: one.oob_score_)
     return forest(best.estimators_)
 
 

@@ -4,7 +4,7 @@
 A method is fitted to the training set. Its probabilities are calibrated with rows of the training set that models of
 other runs judge. The test set has other seconds of the same runs. The validation set has runs with sizes of requests
 that no detector was trained with. The detector with the fewest errors there is chosen; among equals, the one with the
-smallest log loss.
+fewest answers "unknown", and then the one with the smallest log loss.
 """
 
 from __future__ import annotations
@@ -85,7 +85,11 @@ def candidates(rows: Rows, seed: int) -> Iterator[Judged]:
 
 def chosen(judged: Sequence[Judged]) -> Judged:
     """Return the detector to use, among those that can be written to a file."""
-    return min((one for one in judged if one.ships), key=lambda one: (one.validation.wrong, one.validation.log_loss))
+
+    def badness(one: Judged) -> tuple[int, int, float]:
+        return one.validation.wrong, one.validation.unknown, one.validation.log_loss
+
+    return min((one for one in judged if one.ships), key=badness)
 
 
 def with_evidence(one: Judged, judged: Sequence[Judged], rows: Rows, data: Mapping[str, Any]) -> LearnedDetector:

@@ -62,13 +62,13 @@ def test_no_features_raise_an_exception(features: Any) -> None:
 
 
 def test_a_network_that_overflows_answers_unknown() -> None:
-    network = Network([300.0] * 3, [0.0] * 3, [1.0] * 3, [Layer([[1.0] * 3] * 3, [0.0] * 3)])
+    network = Network([300.0] * 2, [0.0] * 2, [1.0] * 2, [Layer([[1.0] * 2] * 3, [0.0] * 3)])
     assert replace(detector(), scores=network).answer(at(8, 1e9)).reason.endswith("those in training")
 
 
 def test_temperature_changes_probabilities_and_no_order() -> None:
     one: LearnedDetector = detector()
-    values = [3.0, 0.0, 0.0]
+    values = [3.0, 0.0]
     hot, cold = (replace(one, temperature=degrees).probabilities(values) for degrees in (10.0, 0.1))
     assert hot.index(max(hot)) == cold.index(max(cold)) == 0 and max(hot) < 0.6 < 0.999 < max(cold)
 

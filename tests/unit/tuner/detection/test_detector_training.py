@@ -137,12 +137,15 @@ def test_quality_counts_wrong_and_unknown_answers() -> None:
     assert (none.unknown, none.answered_wrong, none.right, none.accuracy) == (12, 0, 0, 1)
 
 
-def test_the_fewest_errors_decide_and_then_the_log_loss() -> None:
-    def one(name: str, wrong: int, log_loss: float) -> Judged:
-        found = Quality(100, wrong, 0, 0, log_loss, 0.0)
+def test_the_fewest_errors_decide_and_then_unknown_answers_and_the_log_loss() -> None:
+    def one(name: str, wrong: int, unknown: int, log_loss: float) -> Judged:
+        found = Quality(100, wrong, 0, unknown, log_loss, 0.0)
         return Judged(replace(detector(), name=name), found, found)
 
-    assert chosen([one("a", 1, 0.1), one("b", 0, 0.3), one("c", 0, 0.2)]).detector.name == "c"
+    assert (
+        chosen([one("a", 1, 0, 0.1), one("b", 0, 2, 0.1), one("c", 0, 1, 0.3), one("d", 0, 1, 0.2)]).detector.name
+        == "d"
+    )
 
 
 def test_a_label_is_found_within_five_milliseconds(judged: list[Judged], of_sizes: Rows) -> None:
