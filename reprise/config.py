@@ -412,6 +412,9 @@ class Council(Section):
     timeout_s: float = Field(
         1.0, ge=0.1, le=5, description="seconds from a round's first report until the council decides without the rest"
     )
+    detector: AbsolutePath | None = Field(
+        None, description="file of the detector of access patterns; without it, the one of Reprise is used"
+    )
     directory: AbsolutePath = Field(
         Path("/var/lib/reprise/council"), description="directory of what was learned, and of the recorded reports"
     )

@@ -24,15 +24,18 @@ from typing import Any
 
 from reprise import __version__
 from reprise.config import Config, host_and_port
+from reprise.database.entities import JobPattern
 from reprise.database.errors import DatabaseError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import Throttle, line, log_to
 from reprise.matcher.council import learned_windows, recorded_metrics
 from reprise.matcher.council.council_settings import CouncilSettings, Learner
 from reprise.matcher.council.forwarder_report import Report
-from reprise.matcher.council.simple_detector import SimpleDetector
 from reprise.matcher.council.window_council import Council
 from reprise.matcher.daemon.listener import bind, listen
+from reprise.matcher.detection import detector_file
+from reprise.matcher.detection.learned_detector import LearnedDetector
+from reprise.matcher.detection.seen_patterns import SeenPatterns
 from reprise.matcher.errors import ServiceError
 from reprise.matcher.windows.council_credentials import configured_proof
 from reprise.matcher.windows.council_files import CouncilFiles
@@ -56,18 +59,20 @@ MEGABYTE = 10**6
 
 
 def run(config: Config) -> None:
-    """Run the council until SIGTERM. Raise ServiceError or CouncilError if it cannot start."""
+    """Run the council until SIGTERM. Raise ServiceError, CouncilError or DetectorError if it cannot start."""
     log_to(sys.stderr)
     if not config.council.listen:
         raise ServiceError("council.listen is empty: state the address at which forwarders report")
     settings = council_settings(config)
+    detector = detector_file.read(config.council.detector or detector_file.SHIPPED)
     files = CouncilFiles(config.council.directory, config.council.record_mb * MEGABYTE)
     files.hold()
     try:
         learned = files.learned(settings)
         council = Council(settings, Random(), learned=learned)  # noqa: S311 - not used for security
+        log.info(line("detector", name=detector.name, file=config.council.detector))
         log.info(line("learned", patterns=len(council.contexts), microseconds=council.window))
-        asyncio.run(_serve(config, council, files))
+        asyncio.run(_serve(config, council, detector, files))
     finally:
         files.release()
 
@@ -96,19 +101,21 @@ class _Keeper:
         if len(self._lines) < WAITING_LINES:
             self._lines.append(recorded_metrics.line(round(time.time(), 3), report))
 
-    async def work(self, council: Council, stop: asyncio.Event) -> None:
-        """Write and look up until `stop`, and store the knowledge at the end."""
+    async def work(self, council: Council, seen: SeenPatterns, stop: asyncio.Event) -> None:
+        """Write and look up until `stop`, and store the knowledge and the jobs' patterns at the end."""
         loop = asyncio.get_running_loop()
         stored_at = time.monotonic()
         with ThreadPoolExecutor(1, "files") as thread:
             while True:
                 is_last = stop.is_set()
                 document = None
+                patterns: Mapping[int, Sequence[JobPattern]] = {}
                 if is_last or time.monotonic() - stored_at >= STORE_S:
                     document, stored_at = learned_windows.document(council.learned), time.monotonic()
+                    patterns = seen.taken()
                 lines, self._lines = self._lines, []
                 wanted = self._consents.wanted(time.monotonic())
-                found = await loop.run_in_executor(thread, self._turn, lines, document, wanted)
+                found = await loop.run_in_executor(thread, self._turn, lines, document, patterns, wanted)
                 if found is not None:
                     self._consents.learned(wanted, found)
                 if is_last:
@@ -117,7 +124,11 @@ class _Keeper:
                     await asyncio.wait_for(stop.wait(), WORK_S)
 
     def _turn(
-        self, lines: Sequence[str], document: dict[str, Any] | None, wanted: Sequence[int]
+        self,
+        lines: Sequence[str],
+        document: dict[str, Any] | None,
+        patterns: Mapping[int, Sequence[JobPattern]],
+        wanted: Sequence[int],
     ) -> Mapping[int, AbstractSet[str]] | None:
         try:
             self._files.record(lines)
@@ -126,7 +137,18 @@ class _Keeper:
         except OSError as error:
             self.failures += 1
             self._throttle.warning(log, "not-written", directory=self._files.path, error=error)
+        self._keep(patterns)
         return self._verdicts(wanted)
+
+    def _keep(self, patterns: Mapping[int, Sequence[JobPattern]]) -> None:
+        """Store jobs' patterns. If the database cannot be written, they are lost: they are for information only."""
+        if not patterns or not self._path.exists():
+            return
+        try:
+            with DaemonDatabase.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S) as database:
+                database.add_job_patterns(self._cluster, patterns, time.time())
+        except DatabaseError as error:
+            self._throttle.warning(log, "patterns-not-stored", error=error)
 
     def _verdicts(self, wanted: Sequence[int]) -> Mapping[int, AbstractSet[str]] | None:
         """Return the verdicts of jobs; None if the database cannot be read, so that new jobs are not explored on."""
@@ -143,7 +165,7 @@ class _Keeper:
             return None
 
 
-async def _serve(config: Config, council: Council, files: CouncilFiles) -> None:
+async def _serve(config: Config, council: Council, detector: LearnedDetector, files: CouncilFiles) -> None:
     settings = config.council
     stop = asyncio.Event()
 
@@ -156,7 +178,8 @@ async def _serve(config: Config, council: Council, files: CouncilFiles) -> None:
         loop.add_signal_handler(number, begin_stop)
     consents = Consents(settings.explore)
     keeper = _Keeper(config, files, consents)
-    server = CouncilServer(Deliberation(council, SimpleDetector(), consents), configured_proof(config), keeper.record)
+    deliberation = Deliberation(council, detector, consents)
+    server = CouncilServer(deliberation, configured_proof(config), keeper.record)
     listener = await asyncio.start_server(server.talk, sock=_listening(settings.listen), limit=LONGEST, backlog=BACKLOG)
     metrics = None
     if settings.metrics:
@@ -168,7 +191,7 @@ async def _serve(config: Config, council: Council, files: CouncilFiles) -> None:
     watchdog = asyncio.create_task(keep_watchdog_calm(os.environ))
     log.info(line("deliberating", version=__version__, listen=settings.listen, auth=settings.auth))
     notify(os.environ, "READY=1")
-    tasks = [asyncio.create_task(server.decide()), asyncio.create_task(keeper.work(council, stop))]
+    tasks = [asyncio.create_task(server.decide()), asyncio.create_task(keeper.work(council, deliberation.seen, stop))]
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     listener.close()
     server.close()

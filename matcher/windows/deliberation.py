@@ -11,7 +11,8 @@ from reprise.eventlog import Throttle, line
 from reprise.matcher.council.forwarder_report import Report
 from reprise.matcher.council.pattern_detector import Detector
 from reprise.matcher.council.window_council import Council, Mode
-from reprise.matcher.windows.dominant_pattern import dominant_pattern
+from reprise.matcher.detection.seen_patterns import SeenPatterns
+from reprise.matcher.windows.dominant_pattern import classified, dominant_pattern
 from reprise.matcher.windows.job_consent import Consents
 from reprise.matcher.windows.report_message import ForwarderMessage
 
@@ -42,12 +43,16 @@ class Counts:
 
 
 class Deliberation:
-    """The council with its detector and the consents of jobs. Times are from one clock that never goes back."""
+    """The council with its detector and the consents of jobs. Times are from one clock that never goes back.
+
+    `seen` are the patterns of jobs that were not taken yet.
+    """
 
     def __init__(self, council: Council, detector: Detector, consents: Consents) -> None:
         self.council = council
         self.consents = consents
         self.counts = Counts()
+        self.seen = SeenPatterns()
         self._detector = detector
         self._number = 0
         self._opened_at: float | None = None
@@ -62,9 +67,12 @@ class Deliberation:
 
     def take(self, message: ForwarderMessage, now: float) -> Report:
         """Take a forwarder's report, and return it with its pattern."""
+        found = classified(message.measured, self._detector)
+        for one, pattern in found:
+            self.seen.see(one.job, pattern, one.seconds, one.bytes)
         report = Report(
             message.name,
-            dominant_pattern(message.measured, self._detector),
+            dominant_pattern(found, sum(one.bytes for one in message.measured)),
             message.bytes,
             message.bandwidth,
             message.window,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one access pattern to which a forwarder's bandwidth is credited."""
+"""Access patterns in a forwarder's report, and the one to which the forwarder's bandwidth is credited."""
 
 from __future__ import annotations
 
@@ -14,16 +14,23 @@ MOST_DETECTIONS = 16
 """Maximum number of jobs and operations of a report that are classified; a detector may take 5 ms for each."""
 
 
-def dominant_pattern(measured: Sequence[Measured], detector: Detector) -> Pattern | None:
-    """Return the pattern of more than half of the bytes; None if there is none.
+Classified = Sequence[tuple[Measured, Pattern | None]]
+
+
+def classified(measured: Sequence[Measured], detector: Detector) -> Classified:
+    """Return the jobs and operations that moved most bytes, with their patterns; None if unknown."""
+    busiest = sorted(measured, key=lambda one: -one.bytes)[:MOST_DETECTIONS]
+    return [(one, detected_pattern(detector, one.features)) for one in busiest if one.bytes]
+
+
+def dominant_pattern(found: Classified, total: int) -> Pattern | None:
+    """Return the pattern of more than half of all `total` bytes; None if there is none.
 
     The bandwidth of a forwarder is that of all its jobs together, so it may be credited to a pattern only if this
     pattern made most of it.
     """
     moved = Counter[Pattern | None]()
-    for one in sorted(measured, key=lambda one: -one.bytes)[:MOST_DETECTIONS]:
-        if one.bytes:
-            moved[detected_pattern(detector, one.features)] += one.bytes
-    total = sum(one.bytes for one in measured)
-    found = [pattern for pattern, count in moved.items() if 2 * count > total]
-    return found[0] if found else None
+    for one, pattern in found:
+        moved[pattern] += one.bytes
+    most = [pattern for pattern, count in moved.items() if 2 * count > total]
+    return most[0] if most else None

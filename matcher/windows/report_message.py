@@ -30,8 +30,13 @@ Job = Annotated[str, StringConstraints(max_length=63)]
 
 @dataclass(frozen=True)
 class Measured:
-    """Features of a job's reads or writes in the last second, and the bytes that were read or written."""
+    """Features of a job's reads or writes in the last second, its length, and the bytes that were read or written.
 
+    `job` is the name that the job's processes gave.
+    """
+
+    job: str
+    seconds: float
     bytes: int
     features: Features
 
@@ -124,4 +129,4 @@ def _measured(pattern: _Pattern) -> Measured | None:
         request_mean=pattern.request_mean,
         distance_mean=pattern.distance_mean,
     )
-    return Measured(pattern.bytes, features)
+    return Measured(pattern.job, pattern.seconds, pattern.bytes, features)

@@ -29,12 +29,16 @@ def free_port() -> int:
 
 @dataclass
 class Site:
-    """Forwarders in front of the diod of `place`, and a council on a TCP port. `auth` is that of the council."""
+    """Forwarders in front of the diod of `place`, and a council on a TCP port. `auth` is that of the council.
+
+    `more` are further lines of the council's configuration.
+    """
 
     place: Place
     auth: str = "none"
     munge: Path | None = None
     explore: str = "all"
+    more: str = ""
     port: int = field(default_factory=free_port)
     metrics_port: int = field(default_factory=free_port)
     council: subprocess.Popen[bytes] | None = None
@@ -52,7 +56,7 @@ class Site:
         (self.place.directory / "reprise.toml").write_text(
             f'[site]\ncluster = "c"\n{socket_line}[database]\npath = "{self.place.directory}/reprise.db"\n[council]\n'
             f'listen = "127.0.0.1:{self.port}"\nauth = "{self.auth}"\ndirectory = "{self.directory}"\n'
-            f'metrics = "127.0.0.1:{self.metrics_port}"\nexplore = "{self.explore}"\n'
+            f'metrics = "127.0.0.1:{self.metrics_port}"\nexplore = "{self.explore}"\n{self.more}'
         )
 
     def start_council(self) -> None:

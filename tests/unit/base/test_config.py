@@ -23,6 +23,7 @@ UNSET = (
     ("replica", "records"),
     ("database", "snapshot"),
     ("forwarding", "default"),
+    ("council", "detector"),
 )
 """Settings without a default, which the shipped file shows as comments."""
 

@@ -17,7 +17,6 @@ from reprise.matcher.council.council_settings import (
     CouncilSettings,
     Learner,
 )
-from reprise.matcher.council.simple_detector import NEAR, SimpleDetector
 from reprise.matcher.council.window_council import Council, Mode
 from reprise.matcher.windows import council_server
 from reprise.matcher.windows.council_daemon import council_settings
@@ -28,6 +27,7 @@ from reprise.matcher.windows.job_consent import OTHERS, STEADY, Consents
 from reprise.matcher.windows.report_message import MOST_JOBS
 from tests.places import ROOT
 from tests.unit.matcher.council.council_values import seeded
+from tests.unit.matcher.windows.simple_detector import SimpleDetector
 from tests.unit.matcher.windows.test_council_server import Names
 
 FORWARDER = ROOT / "accelerators/forward/forwarder"
@@ -53,7 +53,6 @@ def test_the_page_has_the_limits_of_the_server() -> None:
     assert f"no report for {of.HELLO_S:.0f} s after connecting, or for {of.SILENCE_S:.0f} s" in refused
     assert f"They have {of.HELLO_S:.0f} seconds and one line" in EXPLANATION
     assert f"more than {of.CONNECTIONS:,} connections" in EXPLANATION
-    assert f"at most {NEAR:,} requests apart" in " ".join(EXPLANATION.split())
 
 
 def test_the_configurations_defaults_are_those_of_the_learner() -> None:

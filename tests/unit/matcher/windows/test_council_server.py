@@ -14,7 +14,6 @@ import pytest
 
 from reprise.matcher.council.council_settings import CouncilSettings
 from reprise.matcher.council.forwarder_report import Report
-from reprise.matcher.council.simple_detector import SimpleDetector
 from reprise.matcher.council.window_council import Council
 from reprise.matcher.windows import council_server
 from reprise.matcher.windows.council_credentials import Proven
@@ -25,6 +24,7 @@ from reprise.matcher.windows.job_consent import Consents
 from reprise.matcher.windows.report_message import LONGEST
 from reprise.matcher.wire.credentials import CredentialError
 from tests.unit.matcher.council.council_values import seeded
+from tests.unit.matcher.windows.simple_detector import SimpleDetector
 from tests.unit.matcher.windows.windows_values import sent
 
 OTHER = "fedcba9876543210"

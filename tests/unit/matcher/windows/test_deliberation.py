@@ -7,12 +7,13 @@ import logging
 
 import pytest
 
+from reprise.database.entities import JobPattern
 from reprise.matcher.council.council_settings import CouncilSettings, Learner
-from reprise.matcher.council.simple_detector import SimpleDetector
 from reprise.matcher.council.window_council import Council, Mode
 from reprise.matcher.windows.deliberation import Deliberation
 from reprise.matcher.windows.job_consent import Consents, Explore
 from tests.unit.matcher.council.council_values import seeded
+from tests.unit.matcher.windows.simple_detector import SimpleDetector
 from tests.unit.matcher.windows.windows_values import message, pattern
 
 ALWAYS = CouncilSettings(Learner.EPSILON, epsilon=1, first_epsilon=1, harm_share=1)
@@ -100,3 +101,15 @@ def test_the_reason_for_not_exploring_is_logged_once_a_minute_at_most(caplog: py
     lines = [text for text in caplog.messages if "not-exploring" in text]
     assert 1 <= len(lines) <= 4
     assert lines[0] == 'event=not-exploring why="ion1:0 serves a job that opted out"'
+
+
+def test_the_patterns_of_jobs_are_kept_until_they_are_taken() -> None:
+    of = made()
+    others = [pattern("7", 50, operation="read"), pattern("4711", 10, distance_mean=None), pattern("alice", 5)]
+    for number in (0, 1):
+        of.take(message(number, patterns=[pattern("4711", 100, seconds=0.5), *others]), 0)
+    assert of.seen.taken() == {
+        4711: [JobPattern(0, "write/shared/strided/16K", 1.0, 200), JobPattern(0, "unknown", 2.0, 20)],
+        7: [JobPattern(0, "read/shared/strided/16K", 2.0, 100)],
+    }
+    assert of.seen.taken() == {}

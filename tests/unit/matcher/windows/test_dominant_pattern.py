@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from reprise.matcher.council.pattern_detector import AccessClass, Detection, Features
-from reprise.matcher.council.simple_detector import SimpleDetector
-from reprise.matcher.windows.dominant_pattern import MOST_DETECTIONS, dominant_pattern
+from reprise.matcher.council.access_pattern import Pattern
+from reprise.matcher.council.pattern_detector import AccessClass, Detection, Detector, Features
+from reprise.matcher.windows.dominant_pattern import MOST_DETECTIONS, classified, dominant_pattern
+from reprise.matcher.windows.report_message import Measured
+from tests.unit.matcher.windows.simple_detector import SimpleDetector
 from tests.unit.matcher.windows.windows_values import CONTIGUOUS, INDIVIDUAL, STRIDED, message, pattern
 
 
 def found(*patterns: dict[str, Any]) -> str:
-    return str(dominant_pattern(message(patterns=list(patterns)).measured, SimpleDetector()))
+    return str(dominant(message(patterns=list(patterns)).measured, SimpleDetector()))
+
+
+def dominant(measured: Sequence[Measured], detector: Detector) -> Pattern | None:
+    return dominant_pattern(classified(measured, detector), sum(one.bytes for one in measured))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +65,7 @@ def test_only_some_operations_of_many_jobs_are_classified() -> None:
             return Detection(AccessClass.INDIVIDUAL, 0.9)
 
     many = message(patterns=[pattern(str(job), 1 + (job == 60)) for job in range(65)])
-    assert dominant_pattern(many.measured, Counting()) is None  # the others may have any pattern
+    assert dominant(many.measured, Counting()) is None  # the others may have any pattern
     assert len(calls) == MOST_DETECTIONS
     largest = message(patterns=[pattern(str(job), 1 + 100 * (job == 60)) for job in range(65)])
-    assert dominant_pattern(largest.measured, Counting())
+    assert dominant(largest.measured, Counting())
