@@ -137,7 +137,7 @@ def burst(site: Site, diod: Diod, program: Path, request: pytest.FixtureRequest)
 
 @pytest.fixture
 def striped(burst: BurstSite) -> BurstSite:
-    """The same with several forwarders, and a library with small stripes."""
+    """A burst buffer on several forwarders, and a library with small stripes."""
     burst.site.settings["LD_PRELOAD"] = str(burst.site.programs / "striped/libreprise_burst.so")
     return burst
 
