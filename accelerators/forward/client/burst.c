@@ -112,14 +112,51 @@ static bool extend(const struct request *request, const struct target *target, i
                     start + (int64_t)bytes - 1, 0, 0) == 1;
 }
 
+// Wait until the burst buffer of a stripe has no data of the file.
+static void settle_stripe(struct state *state, int fd, const struct target *target, uint64_t stripe, bool in_handler)
+{
+    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
+    enum link_result result = LINK_ENDED;
+    while (result == LINK_ENDED || result == LINK_LOST) {
+        struct link *link = take(state, state_hash(target->status.st_ino), stripe, in_handler,
+                                 clock_now_ns() + state_settings()->write_ns);
+        if (!link) {
+            return;
+        }
+        result = link->delays ? remote_settle(state, link, fd, target, deadline) : LINK_REFUSED;
+        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
+        if (clock_now_ns() > deadline) {
+            return;
+        }
+        if (result == LINK_ENDED || result == LINK_LOST) {
+            raw_pause(BURST_RETRY_NS);
+        }
+    }
+}
+
+// Wait for the data of all stripes. The kernel knows the size, also with delayed data, but not if the data before `end`
+// are those of this very call.
+static void settle(struct state *state, int fd, const struct target *target, int64_t end, bool in_handler)
+{
+    char address[ADDRESS_BYTES];
+    struct stat status;
+    const int64_t known = raw_fstat(fd, &status) ? target->status.st_size : status.st_size;
+    const int64_t size = known > end ? known : end;
+    const uint32_t count = size > 0 ? route_of(state, 0, 0, address) : 0;
+    const uint64_t turns = count < BURST_SPREAD ? count : BURST_SPREAD;
+    for (uint64_t i = 0; i < turns && i <= stripe_of(size - 1); i++) {
+        settle_stripe(state, fd, target, i, in_handler);
+    }
+}
+
 // Note a write that was delayed. Returns what the call moved.
 static int64_t note_write(struct state *state, const struct request *request, const struct target *target,
-                          int64_t start, int64_t moved, size_t bytes)
+                          int64_t start, int64_t moved, size_t bytes, bool in_handler)
 {
     atomic_store_explicit(place(written, &target->status), 1, memory_order_relaxed);
     const bool extended = extend(request, target, start, (size_t)moved);
     if (!extended || burst_is_direct(state, target)) { // another thread may have mapped the file meanwhile
-        burst_settle(request->fd);
+        settle(state, request->fd, target, start + moved, in_handler);
     }
     return extended ? moved : finish(request, start, 0, bytes); // the program gets the kernel's error
 }
@@ -155,8 +192,6 @@ static size_t end_of_part(int64_t start, size_t bytes, size_t done)
     const uint64_t left = BURST_STRIPE_BYTES - ((uint64_t)start + done) % BURST_STRIPE_BYTES;
     return left < bytes - done ? done + (size_t)left : bytes;
 }
-
-static void settle(struct state *state, int fd, const struct target *target, bool in_handler);
 
 int64_t burst_move(struct state *state, const struct request *request, const struct target *target, int64_t start,
                    size_t bytes, bool in_handler)
@@ -200,45 +235,11 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     state_count(request->writing ? &state->counters.write_calls : &state->counters.read_calls, 1);
     state_count(request->writing ? &state->counters.write_bytes : &state->counters.read_bytes, done);
     if (done < bytes && delays) { // the rest is done directly, after what is delayed
-        settle(state, request->fd, target, in_handler);
+        settle(state, request->fd, target, start + (int64_t)bytes, in_handler);
     }
     const int64_t moved = done == bytes ? (int64_t)done : finish_counted(state, request, start, done, bytes);
-    return request->writing && delays && moved > 0 ? note_write(state, request, target, start, moved, bytes) : moved;
-}
-
-// Wait until the burst buffer of a stripe has no data of the file.
-static void settle_stripe(struct state *state, int fd, const struct target *target, uint64_t stripe, bool in_handler)
-{
-    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
-    enum link_result result = LINK_ENDED;
-    while (result == LINK_ENDED || result == LINK_LOST) {
-        struct link *link = take(state, state_hash(target->status.st_ino), stripe, in_handler,
-                                 clock_now_ns() + state_settings()->write_ns);
-        if (!link) {
-            return;
-        }
-        result = link->delays ? remote_settle(state, link, fd, target, deadline) : LINK_REFUSED;
-        route_let_go(state, link, result == LINK_OK ? LINK_REFUSED : result);
-        if (clock_now_ns() > deadline) {
-            return;
-        }
-        if (result == LINK_ENDED || result == LINK_LOST) {
-            raw_pause(BURST_RETRY_NS);
-        }
-    }
-}
-
-// Wait for the data of all stripes. The kernel knows the size, also of data that are delayed.
-static void settle(struct state *state, int fd, const struct target *target, bool in_handler)
-{
-    char address[ADDRESS_BYTES];
-    struct stat status;
-    const int64_t size = raw_fstat(fd, &status) ? target->status.st_size : status.st_size;
-    const uint32_t count = size > 0 ? route_of(state, 0, 0, address) : 0;
-    const uint64_t turns = count < BURST_SPREAD ? count : BURST_SPREAD;
-    for (uint64_t i = 0; i < turns && i <= stripe_of(size - 1); i++) {
-        settle_stripe(state, fd, target, i, in_handler);
-    }
+    return request->writing && delays && moved > 0 ? note_write(state, request, target, start, moved, bytes, in_handler)
+                                                   : moved;
 }
 
 void burst_settle(int fd)
@@ -249,7 +250,7 @@ void burst_settle(int fd)
         return;
     }
     const uint64_t before = signals_block();
-    settle(state, fd, &target, (before & ~state_usual_signals) != 0);
+    settle(state, fd, &target, 0, (before & ~state_usual_signals) != 0);
     signals_restore(before);
 }
 
