@@ -20,10 +20,13 @@ local UNITS = {
   kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, pb = 1e15,
 }
 local CLOSE = {["return"] = true, wait = true}
+-- Limits of the forwarder's options (docs/reference/forwarder.md), which would refuse other numbers when the job runs.
 local NUMBERS = {
-  workers = true, ["ram-destagers"] = true, ["flash-destagers"] = true, ["ram-threshold"] = true,
-  ["flash-threshold"] = true, ["destage-after"] = true,
+  workers = {1, 64}, ["ram-destagers"] = {1, 64}, ["flash-destagers"] = {1, 64}, ["ram-threshold"] = {0, 100},
+  ["flash-threshold"] = {0, 100}, ["destage-after"] = {0, 86400000},
 }
+-- Smallest cache of a job on each forwarder, in bytes. Slurm reserves multiples of it.
+local LEAST = {ram = 2^20, flash = 2 * 2^20}
 
 local function read(path)
   local file, problem = io.open(path)
@@ -55,6 +58,14 @@ local function bytes(word)
   return tonumber(number) * scale
 end
 
+local function number(word, value, limits)
+  local found = value:match("^%d+$") and tonumber(value)
+  if not found or found < limits[1] or found > limits[2] then
+    error(("%s is invalid: use a number from %d to %d"):format(word, limits[1], limits[2]), 0)
+  end
+  return value
+end
+
 -- The pool, the capacity in bytes, and the options that a batch script asks for.
 local function wanted(script)
   local pool, capacity
@@ -67,8 +78,10 @@ local function wanted(script)
         pool = value
       elseif name == "capacity" then
         capacity = bytes(value)
-      elseif (name == "close" and CLOSE[value]) or (NUMBERS[name] and value:match("^%d+$")) then
+      elseif name == "close" and CLOSE[value] then
         options[name] = value
+      elseif NUMBERS[name] then
+        options[name] = number(word, value, NUMBERS[name])
       else
         error(word .. " is unknown: use pool, capacity, close, workers, or a threshold or number of destagers", 0)
       end
@@ -85,7 +98,7 @@ local function variables(script)
   local pool, capacity, options = wanted(script)
   local text, forwarders = site()
   local lines = {text:gsub("\n+$", ""), "REPRISE_FORWARD_BURST=" .. pool, "LD_PRELOAD=" .. LIBRARIES .. "/libreprise_burst.so"}
-  options[pool .. "-bytes"] = string.format("%d", math.floor(capacity / forwarders))
+  options[pool .. "-bytes"] = string.format("%d", math.max(LEAST[pool], math.floor(capacity / forwarders)))
   for name, value in pairs(options) do
     lines[#lines + 1] = "REPRISE_FORWARD_BURST_" .. name:upper():gsub("-", "_") .. "=" .. value
   end
@@ -114,7 +127,7 @@ function slurm_bb_pools()
     local pools = {}
     for name, size in pairs(POOLS) do
       if size > 0 then
-        pools[#pools + 1] = each:format(name, size * forwarders, 2^20 * forwarders)
+        pools[#pools + 1] = each:format(name, size * forwarders, LEAST[name] * forwarders)
       end
     end
     return '{"pools": [' .. table.concat(pools, ", ") .. "]}"
