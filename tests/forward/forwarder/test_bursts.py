@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forward.forwarder.burst_processes import burst_pids, kill_bursts
+from tests.forward.forwarder.burst_processes import burst_pids, has_ended, kill_bursts
 from tests.forward.forwarder.conftest import Place
 from tests.forward.forwarder.nine import BURST, NO_TAG, TVERSION, UNKNOWN, VERSION, Nine, contents, text
 from tests.waiting import wait_for
@@ -45,8 +45,8 @@ class Bursts:
 
     def kill(self) -> None:
         """Kill all burst buffers, and wait for their end."""
-        killed = set(kill_bursts(self.bursts))
-        wait_for("the end of the burst buffers", lambda: not killed & set(self.pids()))
+        killed = kill_bursts(self.bursts)
+        wait_for("the end of the burst buffers", lambda: all(map(has_ended, killed)))
 
 
 @pytest.fixture
