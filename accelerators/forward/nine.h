@@ -8,13 +8,19 @@
 
 // A client that asks for its job's burst buffer begins with a Tversion whose version is
 //
-//   9P2000.L.burst JOB USER [drain] [NAME=VALUE ...]
+//   9P2000.L.burst JOB USER [drain] [NAME=VALUE ...] [proof=CREDENTIAL]
 //
 // JOB and USER are decimal numbers. The names are options of the forwarder that a job may choose. The reply's version
 // is BURST_VERSION, and the conversation is 9P2000.L. With `drain`, the reply comes once all data that the job wrote
-// are in the file system. A server without burst buffers answers "unknown", as 9P demands, or with an error, as diod
-// does.
+// are in the file system. The credential is one of munge that contains the version before " proof=", so that it fits
+// no other request. A server without burst buffers answers "unknown", as 9P demands, or with an error, as diod does. A
+// client that already has a burst buffer may send such a message again, without a proof.
 #define BURST_VERSION "9P2000.L.burst"
+#define BURST_PROOF "proof="
+
+// Lengths of this version, with a 0: before the proof, and of a credential. munge encodes 511 bytes in 827.
+#define BURST_BYTES 512
+#define BURST_CREDENTIAL_BYTES 1024
 
 enum nine_type {
     RLERROR = 7, // ecode[4]

@@ -154,7 +154,12 @@ def burst_kills(enough: int) -> tuple[int, int]:
         for directory in (bursts, caches):
             directory.mkdir()
         server = Server(
-            program, found.directory / "server", found.files, f"--bursts={bursts}", f"--burst-flash={caches}"
+            program,
+            found.directory / "server",
+            found.files,
+            f"--bursts={bursts}",
+            f"--burst-flash={caches}",
+            "--burst-auth=none",
         )
         ends.callback(server.end)
         ends.callback(kill_bursts, bursts)

@@ -16,6 +16,9 @@ from reprise.matcher.forwarding import slurm_queue
 from reprise.matcher.forwarding.forwarder_health import check, opened
 
 VERSION = b"9P2000.L.burst"
+PROOF = b" proof="
+Prove = Callable[[bytes], bytes]
+"""Makes a credential of munge that contains the given text, and that forwarders can open."""
 CONNECT_S = 10.0
 _RLERROR, _TVERSION, _RVERSION, _NO_TAG, _MSIZE = 7, 100, 101, 0xFFFF, 65_536
 _HEAD = struct.Struct("<IBHIH")  # size, type, tag, msize, length of the version
@@ -36,28 +39,32 @@ def user_of(job: int, run: Callable[[Sequence[str]], str] = slurm_queue.squeue) 
     raise DrainError(f"job {job}: squeue does not list it any more: name its user with --user")
 
 
-def drain(addresses: Sequence[str], job: int, uid: int, seconds: float) -> None:
+def drain(addresses: Sequence[str], job: int, uid: int, seconds: float, prove: Prove | None = None) -> None:
     """Return when all data of the job's burst buffers are in the file system.
 
-    `seconds` limits the wait. Raise DrainError with the forwarders that cannot be reached or do not answer in time. A
-    forwarder without a burst buffer of the job answers at once.
+    `seconds` limits the wait. Without `prove`, forwarders are asked without a proof of the user. Raise DrainError with
+    the forwarders that cannot be reached, do not answer in time or do not believe the user, CredentialError if there is
+    no proof. A forwarder without a burst buffer of the job answers at once.
     """
-    problems = asyncio.run(_drained(addresses, request(job, uid), seconds))
+    # a credential for each, because forwarders on one node could not open the same one
+    requests = [request(job, uid, prove) for _ in addresses]
+    problems = asyncio.run(_drained(addresses, requests, seconds))
     told = "; ".join(f"{address}: {problem}" for address, problem in zip(addresses, problems, strict=True) if problem)
     if told:
         raise DrainError(f"job {job}: data may be missing in the file system ({told}): see the forwarders' logs")
 
 
-def request(job: int, uid: int) -> bytes:
+def request(job: int, uid: int, prove: Prove | None = None) -> bytes:
     """Return the message that asks a forwarder."""
     version = VERSION + f" {job} {uid} drain".encode()
+    version += PROOF + prove(version) if prove else b""
     return _HEAD.pack(_HEAD.size + len(version), _TVERSION, _NO_TAG, _MSIZE, len(version)) + version
 
 
-async def _drained(addresses: Sequence[str], message: bytes, seconds: float) -> Sequence[str]:
+async def _drained(addresses: Sequence[str], messages: Sequence[bytes], seconds: float) -> Sequence[str]:
     """Return each forwarder's problem, "" if it has none."""
 
-    async def one(address: str) -> str:
+    async def one(address: str, message: bytes) -> str:
         if problem := await check(address, CONNECT_S):
             return problem
         try:
@@ -68,7 +75,7 @@ async def _drained(addresses: Sequence[str], message: bytes, seconds: float) -> 
         except (OSError, asyncio.IncompleteReadError):
             return "it ended the connection"
 
-    return await asyncio.gather(*map(one, addresses))
+    return await asyncio.gather(*map(one, addresses, messages))
 
 
 async def _asked(address: str, message: bytes) -> str:

@@ -20,6 +20,8 @@ LIBRARY = "libmunge.so.2"
 SUCCESS = 0
 OPT_SOCKET = 8
 OPT_UID_RESTRICTION = 9
+ANY_READER = 2**32 - 1
+"""Reader of a credential that every user can open."""
 
 
 class Munge:
@@ -58,7 +60,7 @@ class Munge:
             return path.value is not None and os.path.exists(path.value)  # noqa: PTH110 (raises no error)
 
     def make(self, payload: bytes, reader: int) -> bytes:
-        """Return a credential that only the user `reader` can open. Raises CredentialError."""
+        """Return a credential that only the user `reader` can open, or ANY_READER. Raises CredentialError."""
         credential = ctypes.c_char_p()
         with self._context() as context:
             self._library.munge_ctx_set(context, OPT_UID_RESTRICTION, ctypes.c_uint32(reader))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import pwd
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -187,20 +187,32 @@ def replay(
 def drain(settings: Settings, job: int, user: str | None, timeout_s: float) -> None:
     """Wait until all data that JOB wrote to burst buffers are in the file system.
 
-    The exit status is 1 if a forwarder cannot be reached or is not ready in time.
+    Only the job's user, root and the user in `burst-uid` of the forwarders may do so. The exit status is 1 if a
+    forwarder cannot be reached, does not believe this user, or is not ready in time.
     """
     from reprise.matcher.forwarding.burst_drain import drain, user_of
 
     addresses = settings.config.forwarding.forwarders
     if not addresses:
         raise click.ClickException("no forwarders: name them in forwarding.forwarders")
-    drain(addresses, job, user_of(job) if user is None else _uid(user), timeout_s)
+    drain(addresses, job, user_of(job) if user is None else _uid(user), timeout_s, _prove(settings.config))
     click.echo(f"job {job}: all data are in the file system")
 
 
 forwarders.add_command(forwarders_detect.detect)
 forwarders.add_command(forwarders_detect.record)
 forwarders.add_command(forwarders_detect.train)
+
+
+def _prove(config: Config) -> Callable[[bytes], bytes] | None:
+    """Return how forwarders learn who this user is; None if they do not ask."""
+    from reprise.matcher.wire.credentials import credential_settings
+    from reprise.matcher.wire.munge import ANY_READER, Munge
+
+    if config.forwarding.auth == "none":
+        return None
+    munge = Munge(credential_settings(config.matcher).munge_socket)
+    return lambda text: munge.make(text, ANY_READER).rstrip(b"\n\0")
 
 
 def _uid(user: str) -> int:

@@ -23,7 +23,6 @@
                  // data of smaller files have only one to wait for
 #endif
 #define BURST_SPREAD 4U                 // most forwarders of a file, which leaves connections for other files
-#define BURST_BYTES 512                 // longest version with which a burst buffer is asked for
 #define BURST_NUMBER_MAX (1LL << 50)    // largest number in it
 #define HASHES 4096                     // of files that the process wrote to, or mapped into memory
 #define OWING_MAX 256                   // forwarders that a process distinguishes at its end

@@ -35,7 +35,7 @@ static bool is_pipe_signal_pending(void)
     return pending & 1ULL << (SIGPIPE - 1);
 }
 
-size_t munge_credential(char to[MUNGE_BYTES])
+size_t munge_credential(char to[MUNGE_BYTES], const char *data, size_t bytes)
 {
     const int kept = errno;
     const bool was_pending = is_pipe_signal_pending();
@@ -53,7 +53,7 @@ size_t munge_credential(char to[MUNGE_BYTES])
     if (set_cancelable) {
         set_cancelable(NOT_CANCELABLE, &before);
     }
-    size_t length = encode(&credential, NULL, NULL, 0) == 0 && credential ? strlen(credential) : 0;
+    size_t length = encode(&credential, NULL, data, (int)bytes) == 0 && credential ? strlen(credential) : 0;
     length = length < MUNGE_BYTES ? length : 0;
     memcpy(to, credential ? credential : "", length);
     free(credential);

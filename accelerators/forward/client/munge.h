@@ -6,10 +6,13 @@
 
 #include <stddef.h>
 
-#define MUNGE_BYTES 1024 // longest credential; one without data takes some 130 bytes
+#include "../nine.h"
 
-// Write a new credential, without a 0 at its end. Returns its length; 0 if munge cannot make one. The first call loads
-// libmunge, and each call uses malloc, so a signal handler must not call this function. Preserves errno.
-size_t munge_credential(char to[MUNGE_BYTES]);
+#define MUNGE_BYTES BURST_CREDENTIAL_BYTES // longest credential; one without data takes some 130 bytes
+
+// Write a new credential with these bytes of data, without a 0 at its end. Returns its length; 0 if munge cannot make
+// one. The first call loads libmunge, and each call uses malloc, so a signal handler must not call this function.
+// Preserves errno.
+size_t munge_credential(char to[MUNGE_BYTES], const char *data, size_t bytes);
 
 #endif

@@ -6,6 +6,7 @@
 
 #define TAG 1
 #define DRAIN " drain"
+#define PROOF " " BURST_PROOF
 
 static enum link_result receive(struct link *link, size_t bytes, int64_t deadline_ns)
 {
@@ -83,18 +84,35 @@ enum link_result session_drain(struct link *link, int64_t deadline_ns)
     return agree(link, version, BURST_VERSION, deadline_ns);
 }
 
+// Ask for the job's burst buffer. Without a credential, it is up to the forwarder whether it believes the user.
+static enum link_result ask_for_burst(struct link *link, int64_t deadline_ns)
+{
+    const struct settings *settings = state_settings();
+    char version[BURST_BYTES + sizeof PROOF + MUNGE_BYTES];
+    const size_t length = strlen(settings->burst);
+    char *credential = version + length + sizeof PROOF - 1;
+    memcpy(version, settings->burst, length + 1);
+    const size_t bytes =
+        settings->munge && !link->in_handler ? munge_credential(credential, settings->burst, length) : 0;
+    if (bytes) {
+        memcpy(version + length, PROOF, sizeof PROOF - 1);
+        credential[bytes] = '\0';
+    }
+    return agree(link, version, BURST_VERSION, deadline_ns);
+}
+
 enum link_result session_start(struct link *link, int64_t deadline_ns)
 {
     enum link_result result = link_open(link, deadline_ns);
     if (result != LINK_OK) {
         return result;
     }
-    const char *burst = state_settings()->burst;
-    if (burst[0]) {
-        result = agree(link, burst, BURST_VERSION, deadline_ns);
+    const bool asks = state_settings()->burst[0];
+    if (asks) {
+        result = ask_for_burst(link, deadline_ns);
         link->delays = result == LINK_OK;
     }
-    if (!burst[0] || result == LINK_REFUSED) {
+    if (!asks || result == LINK_REFUSED) {
         result = agree(link, NINE_VERSION, NINE_VERSION, deadline_ns);
     }
     if (result != LINK_OK) {
@@ -123,7 +141,7 @@ static enum link_result write_credential(struct link *link, uint32_t fid, int64_
 {
     struct message message, reply;
     char credential[MUNGE_BYTES];
-    const size_t length = munge_credential(credential);
+    const size_t length = munge_credential(credential, NULL, 0);
     if (!length) {
         return LINK_REFUSED;
     }

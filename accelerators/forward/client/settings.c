@@ -162,24 +162,27 @@ static bool is_word_of(const char *words, const char *value)
 static void read_burst(struct settings *settings, variables_lookup *lookup, variables_complain *complain)
 {
     const char *job = lookup("SLURM_JOB_ID"), *mode = lookup(options[0].name);
-    if (!mode || !*mode || !job || variables_number(job, 1, UINT32_MAX) < 0) {
+    const int64_t job_number = job ? variables_number(job, 1, UINT32_MAX) : -1;
+    if (!mode || !*mode || job_number < 0) {
         return;
     }
-    size_t bytes = (size_t)snprintf(settings->burst, sizeof settings->burst, BURST_VERSION " %s %u", job,
-                                    (unsigned)raw_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+    size_t bytes = (size_t)snprintf(settings->burst, sizeof settings->burst, BURST_VERSION " %lld %u",
+                                    (long long)job_number, (unsigned)raw_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *value = lookup(options[i].name);
         if (!value || !*value) {
             continue;
         }
-        const bool is_valid = options[i].choices ? is_word_of(options[i].choices, value)
-                                                 : variables_number(value, 0, BURST_NUMBER_MAX) >= 0;
-        if (!is_valid) {
+        const int64_t number = options[i].choices ? -1 : variables_number(value, 0, BURST_NUMBER_MAX);
+        if (options[i].choices ? !is_word_of(options[i].choices, value) : number < 0) {
             variables_complain_about(complain, LIBRARY, options[i].name, value,
                                      options[i].choices ? options[i].choices : "use a number; the default applies");
-        } else {
+        } else if (number < 0) {
             bytes += (size_t)snprintf(settings->burst + bytes, sizeof settings->burst - bytes, " %s=%s",
                                       options[i].option, value);
+        } else { // without leading zeros, so that the length has a limit
+            bytes += (size_t)snprintf(settings->burst + bytes, sizeof settings->burst - bytes, " %s=%lld",
+                                      options[i].option, (long long)number);
         }
     }
     settings->burst_keeps = !strcmp(mode, "flash");

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../nine.h"
 #include "limits.h"
 #include "variables.h"
 

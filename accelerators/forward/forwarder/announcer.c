@@ -104,23 +104,23 @@ static void take(struct announcer *announcer, const char *line)
 
 static void read_lines(struct announcer *announcer);
 
-static void on_opened(void *own, char *text, uint32_t user, const char *why)
+static void on_opened(void *own, const struct opened *opened)
 {
     struct announcer *announcer = own;
     const bool is_late = announcer->opened_for != announcer->connection;
     announcer->opens = false;
     if (is_late) {
-        free(text);
+        free(opened->text);
         return;
     }
-    if (!text) {
-        refuse(announcer, why);
-    } else if (user != 0 && user != (uint32_t)announcer->forwarder->settings.council_uid) {
+    if (!opened->text) {
+        refuse(announcer, opened->why);
+    } else if (opened->user != 0 && opened->user != (uint32_t)announcer->forwarder->settings.council_uid) {
         refuse(announcer, "its credential is not of the user in council-uid");
     } else {
-        take(announcer, text);
+        take(announcer, opened->text);
     }
-    free(text);
+    free(opened->text);
     read_lines(announcer);
 }
 

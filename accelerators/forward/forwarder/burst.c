@@ -35,20 +35,34 @@ static bool is_number(const char *text)
     return *text && strlen(text) <= 10 && strspn(text, "0123456789") == strlen(text) && (text[0] != '0' || !text[1]);
 }
 
-// Copy the version of a Tversion as text. Return false if it does not begin with the words for a burst buffer.
-static bool read_version(char *text, size_t room, const uint8_t *message, uint32_t length)
+// Copy the version of a Tversion, and its proof, which is the last word. Return false if it does not begin with the
+// words for a burst buffer.
+static bool read_version(struct burst *burst, const uint8_t *message, uint32_t length)
 {
+    static const char last[] = " " BURST_PROOF;
     uint32_t position = VERSION_AT;
     uint16_t bytes = 0;
     const char *version =
         length > VERSION_AT && message[4] == TVERSION ? wire_string(message, length, &position, &bytes) : NULL;
     const size_t begin = sizeof BURST_VERSION - 1;
-    if (!version || bytes <= begin || bytes >= room || memcmp(version, BURST_VERSION " ", begin + 1) != 0 ||
+    if (!version || bytes <= begin || memcmp(version, BURST_VERSION " ", begin + 1) != 0 ||
         memchr(version, '\0', bytes)) {
         return false;
     }
-    memcpy(text, version + begin, bytes - begin);
-    text[bytes - begin] = '\0';
+    const char *proof = memmem(version, bytes, last, sizeof last - 1);
+    const size_t asked = proof ? (size_t)(proof - version) : bytes;
+    if (asked >= sizeof burst->asked) {
+        return false;
+    }
+    memcpy(burst->asked, version, asked);
+    if (proof) {
+        proof += sizeof last - 1;
+        const size_t room = (size_t)(version + bytes - proof);
+        if (!room || room >= sizeof burst->proof || memchr(proof, ' ', room)) {
+            return false;
+        }
+        memcpy(burst->proof, proof, room);
+    }
     return true;
 }
 
@@ -68,11 +82,11 @@ static bool is_chosen_by_jobs(const char *option)
 
 bool burst_read(struct burst *burst, const uint8_t *message, uint32_t length)
 {
-    char text[sizeof burst->words], job[12], user[12];
-    const char *rest = text;
+    char job[12], user[12];
+    const char *rest = burst->asked + sizeof BURST_VERSION - 1;
     char *to = burst->words;
     *burst = (struct burst){.drains = false};
-    if (!read_version(text, sizeof text, message, length) || !next_word(&rest, job, sizeof job) || !is_number(job) ||
+    if (!read_version(burst, message, length) || !next_word(&rest, job, sizeof job) || !is_number(job) ||
         !next_word(&rest, user, sizeof user) || !is_number(user)) {
         return false;
     }
@@ -83,7 +97,7 @@ bool burst_read(struct burst *burst, const uint8_t *message, uint32_t length)
     burst->user = (uint32_t)number;
     snprintf(burst->name, sizeof burst->name, "%s.%s", job, user);
     while (rest += strspn(rest, " "), *rest) {
-        if (burst->option_count == BURST_WORDS_MAX || !next_word(&rest, to, sizeof text)) {
+        if (burst->option_count == BURST_WORDS_MAX || !next_word(&rest, to, sizeof burst->words)) {
             return false;
         }
         if (!strcmp(to, "drain")) {
@@ -96,6 +110,15 @@ bool burst_read(struct burst *burst, const uint8_t *message, uint32_t length)
         }
     }
     return true;
+}
+
+const char *burst_disproof(const struct burst *burst, const struct settings *settings, uint32_t user, const char *text)
+{
+    if (strcmp(text, burst->asked) != 0) {
+        return "the credential was made for another purpose";
+    }
+    const bool may_drain = burst->drains && user == (uint32_t)settings->burst_uid;
+    return user == 0 || user == burst->user || may_drain ? NULL : "the credential is not of this user, nor of root";
 }
 
 bool burst_allows(const struct settings *settings, const char *option)

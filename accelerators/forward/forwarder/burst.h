@@ -7,22 +7,30 @@
 
 #include "forwarder.h"
 #include "message.h"
+#include "wire.h"
 
 #define BURST_NAME_BYTES 24 // JOB.USER
 #define BURST_WORDS_MAX 16
+// Longest first message of a client that asks for a burst buffer.
+#define BURST_MESSAGE_BYTES (13 + BURST_BYTES + sizeof BURST_PROOF + BURST_CREDENTIAL_BYTES)
 
 // The request of a client.
 struct burst {
     char name[BURST_NAME_BYTES];
     uint32_t user;
     bool drains;
-    char words[512]; // the options' texts, each with its NUL
+    char asked[BURST_BYTES];            // the version, without the proof
+    char proof[BURST_CREDENTIAL_BYTES]; // "": none
+    char words[BURST_BYTES];            // the options' texts, each with its NUL
     const char *options[BURST_WORDS_MAX];
     unsigned option_count;
 };
 
 // Read the request in a Tversion. Return false if the message is none, or asks for something that jobs may not choose.
 bool burst_read(struct burst *burst, const uint8_t *message, uint32_t length);
+
+// Return why a credential is no proof of a request, by the user who made it and the text in it; NULL if it is.
+const char *burst_disproof(const struct burst *burst, const struct settings *settings, uint32_t user, const char *text);
 
 // Return whether jobs may choose an option, given as NAME=VALUE, within the site's limits.
 bool burst_allows(const struct settings *settings, const char *option);

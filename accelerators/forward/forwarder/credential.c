@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #define LIBRARY "libmunge.so.2"
+#define OF_CREDENTIAL 8 // EMUNGE_BAD_CRED of munge.h; smaller errors say nothing about the credential
 #define NO_LIBRARY LIBRARY " cannot be loaded: install munge"
 
 typedef int encode_function(char **text, void *context, const void *data, int bytes);
@@ -19,46 +20,59 @@ struct credential {
     credential_opened *opened;
     void *own;
     char *given;
-    char *text; // the result; NULL: none
-    uid_t user;
-    const char *why;
+    struct opened result; // only `text` and `why` if the credential is made
 };
 
-static void *find(const char *function)
+// Return a function of libmunge; NULL if it cannot be loaded now. `*known` keeps it: a thread that loads a library must
+// not hold the loader's lock each time that the forwarder forks.
+static void *find(_Atomic(void *) *known, const char *function)
 {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    return library ? dlsym(library, function) : NULL;
+    if (!*known) {
+        void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        *known = library ? dlsym(library, function) : NULL;
+    }
+    return *known;
 }
 
 static void make(struct work *work)
 {
     struct credential *credential = (struct credential *)work;
     const char *given = credential->given;
+    static _Atomic(void *) known;
     encode_function *encode;
-    *(void **)&encode = find("munge_encode");
+    *(void **)&encode = find(&known, "munge_encode");
     if (!encode) {
-        credential->why = NO_LIBRARY;
-    } else if (encode(&credential->text, NULL, given, given ? (int)strlen(given) : 0)) {
-        credential->text = NULL;
-        credential->why = "munge makes no credential: is munged running?";
+        credential->result.why = NO_LIBRARY;
+    } else if (encode(&credential->result.text, NULL, given, given ? (int)strlen(given) : 0)) {
+        credential->result.text = NULL;
+        credential->result.why = "munge makes no credential: is munged running?";
     }
 }
 
 static void open_given(struct work *work)
 {
     struct credential *credential = (struct credential *)work;
+    struct opened *result = &credential->result;
+    static _Atomic(void *) known;
     void *data = NULL;
     int bytes = 0;
     gid_t group;
+    uid_t user = 0;
+    int failed = 0;
     decode_function *decode;
-    *(void **)&decode = find("munge_decode");
+    *(void **)&decode = find(&known, "munge_decode");
     if (!decode) {
-        credential->why = NO_LIBRARY;
-    } else if (decode(credential->given, NULL, &data, &bytes, &credential->user, &group)) {
-        credential->why = "munge refuses its credential: compare clocks and keys";
+        result->why = NO_LIBRARY;
+    } else if (!(failed = decode(credential->given, NULL, &data, &bytes, &user, &group))) {
+        result->text = strndup(data ? data : "", data ? (size_t)bytes : 0);
+        result->user = user;
+        result->why = result->text ? NULL : "there is no memory";
+        result->may_be_valid = !result->text;
+    } else if (failed < OF_CREDENTIAL) {
+        result->why = "munge opens no credential: is munged running?";
+        result->may_be_valid = true;
     } else {
-        credential->text = strndup(data ? data : "", data ? (size_t)bytes : 0);
-        credential->why = credential->text ? NULL : "there is no memory";
+        result->why = "munge refuses its credential: compare clocks and keys";
     }
     free(data);
 }
@@ -67,9 +81,9 @@ static void done(struct work *work)
 {
     struct credential *credential = (struct credential *)work;
     if (credential->opened) {
-        credential->opened(credential->own, credential->text, credential->user, credential->why);
+        credential->opened(credential->own, &credential->result);
     } else {
-        credential->done(credential->own, credential->text, credential->why);
+        credential->done(credential->own, credential->result.text, credential->result.why);
     }
     free(credential->given);
     free(credential);

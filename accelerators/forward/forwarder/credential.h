@@ -3,6 +3,7 @@
 #ifndef FORWARDER_CREDENTIAL_H
 #define FORWARDER_CREDENTIAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pool.h"
@@ -10,9 +11,16 @@
 // Called with the credential, which it frees, or with NULL and the cause.
 typedef void credential_done(void *own, char *text, const char *why);
 
-// Called with the text in a credential, which it frees, and the user who made the credential; or with NULL and the
-// cause.
-typedef void credential_opened(void *own, char *text, uint32_t user, const char *why);
+// Content of a credential, or why there is none.
+struct opened {
+    char *text;        // whoever gets it frees it; NULL: it was not opened
+    uint32_t user;     // who made the credential
+    const char *why;   // why it was not opened
+    bool may_be_valid; // munged did not answer
+};
+
+// Called with the content of a credential.
+typedef void credential_opened(void *own, const struct opened *opened);
 
 // Start to make a credential of this process's user in a thread, because munged may hang. It contains a copy of a
 // text; NULL: none. Return 0; -1 without memory.

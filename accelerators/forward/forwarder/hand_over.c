@@ -21,6 +21,7 @@
 
 #include "burst.h"
 #include "log.h"
+#include "proof.h"
 #include "session.h"
 #include "wire.h"
 
@@ -35,6 +36,9 @@ struct arrival {
     struct forwarder *forwarder;
     int fd;
     struct event *event;
+    struct burst *burst; // its request, read once, because a client could change what is read again; NULL: not read
+    struct proof *proof; // that is examined; NULL: none
+    bool is_proven;
     struct child *child; // the instance that was started for it; NULL: none
     uint64_t deadline_ns;
 };
@@ -50,7 +54,11 @@ static void end(struct arrival *arrival)
     if (arrival->fd >= 0) {
         close(arrival->fd);
     }
+    if (arrival->proof) {
+        proof_forget(arrival->proof);
+    }
     event_free(arrival->event);
+    free(arrival->burst);
     free(arrival);
 }
 
@@ -367,7 +375,7 @@ static void deny(const char name[BURST_NAME_BYTES])
 
 static void look_again(struct arrival *arrival)
 {
-    const struct timeval wait = {.tv_usec = ARRIVAL_WAIT_US};
+    const struct timeval wait = {.tv_usec = arrival->proof ? PROOF_WAIT_US : ARRIVAL_WAIT_US};
     if (event_add(arrival->event, &wait)) {
         end(arrival);
     }
@@ -410,16 +418,87 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     end(arrival);
 }
 
+// Continue without burst buffer, or end the connection if the job has one: a process without it would see old data, and
+// a drain would be answered although data are delayed. The lock is not tried, because an instance that starts at this
+// moment would take that for another instance, and strangers can be refused often.
+static void refuse(struct arrival *arrival)
+{
+    const struct settings *settings = &arrival->forwarder->settings;
+    arrival->forwarder->metrics.bursts_refused++;
+    if (!has_place(settings, arrival->burst->name) && !has_data(settings, arrival->burst->name)) {
+        serve_here(arrival);
+    }
+    end(arrival);
+}
+
+static void on_examined(void *own, enum verdict verdict)
+{
+    struct arrival *arrival = own;
+    arrival->proof = NULL;
+    if (verdict == PROOF_GOOD) {
+        arrival->is_proven = true;
+        hand_over(arrival, arrival->burst);
+    } else if (verdict == PROOF_BAD) {
+        refuse(arrival);
+    } else { // the client tries again, since munged may answer soon
+        arrival->forwarder->metrics.bursts_refused++;
+        end(arrival);
+    }
+}
+
+// Hand a connection over once its user is proven.
+static void prove(struct arrival *arrival)
+{
+    const bool needs_proof = arrival->forwarder->settings.burst_auth == 0;
+    if (!needs_proof || arrival->is_proven) {
+        hand_over(arrival, arrival->burst);
+        return;
+    }
+    if (!arrival->burst->proof[0]) {
+        proof_log(arrival->burst, "it has no proof: jobs need munge, or the forwarder burst-auth=none");
+        refuse(arrival);
+        return;
+    }
+    if (scheduler_now() >= arrival->deadline_ns) {
+        proof_log(arrival->burst, "munged does not answer");
+        arrival->forwarder->metrics.bursts_refused++;
+        end(arrival);
+        return;
+    }
+    if (!arrival->proof) {
+        arrival->proof = proof_examine(arrival->forwarder, arrival->burst, on_examined, arrival);
+    }
+    if (!arrival->proof) { // the request stays in the socket until a thread can examine it
+        free(arrival->burst);
+        arrival->burst = NULL;
+    }
+    look_again(arrival);
+}
+
+// Read a request. Return NULL if a message is none.
+static struct burst *read_request(const uint8_t *message, uint32_t length)
+{
+    struct burst *burst = malloc(sizeof *burst);
+    if (burst && !burst_read(burst, message, length)) {
+        free(burst);
+        burst = NULL;
+    }
+    return burst;
+}
+
 static void on_event(evutil_socket_t fd, short what, void *own)
 {
     struct arrival *arrival = own;
-    uint8_t bytes[1024];
-    struct burst burst;
+    uint8_t bytes[BURST_MESSAGE_BYTES];
     const ssize_t got = recv(arrival->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
     (void)fd;
     (void)what;
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         end(arrival);
+        return;
+    }
+    if (arrival->burst) {
+        prove(arrival);
         return;
     }
     const uint32_t length = got < 4 ? 4 : wire_get32(bytes);
@@ -432,8 +511,8 @@ static void on_event(evutil_socket_t fd, short what, void *own)
         } else {
             end(arrival);
         }
-    } else if (burst_read(&burst, bytes, length)) {
-        hand_over(arrival, &burst);
+    } else if ((arrival->burst = read_request(bytes, length))) {
+        prove(arrival);
     } else {
         serve_here(arrival);
         end(arrival);

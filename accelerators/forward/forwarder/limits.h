@@ -71,7 +71,11 @@
 // -- burst buffers --
 
 #define ARRIVAL_WAIT_US 5000      // time between two looks at a connection that waits for its burst buffer
-#define ARRIVAL_NS 10000000000ULL // longest wait for a first message, or for a burst buffer to start
+#define ARRIVAL_NS 10000000000ULL // longest wait for a first message, its proof, and a burst buffer that starts
+#define PROOF_WAIT_US 100000      // time between two looks at a connection whose proof is examined
+#define PROOF_THREADS 4           // threads that munged may hang; it needs some 0.05 ms for a credential
+#define PROOFS_MAX 256            // credentials that they examine or will; further ones wait in their connections
+#define PROOF_LOG_S 60            // time between two lines of the log about the same cause of refusals
 
 // -- control --
 

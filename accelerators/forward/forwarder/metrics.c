@@ -141,6 +141,8 @@ void metrics_print(const struct metrics *metrics, const struct gauge *gauges, un
     print_number(to, "burst_buffers_started_total", "counter", "Burst buffers started", metrics->bursts_started);
     print_number(to, "burst_buffers_denied_total", "counter",
                  "Connections without the burst buffer that they asked for", metrics->bursts_denied);
+    print_number(to, "burst_buffers_refused_total", "counter",
+                 "Connections that did not prove whose burst buffer they asked for", metrics->bursts_refused);
     print_number(to, "council_decisions_total", "counter", "Decisions of the council that were applied",
                  metrics->council_decisions);
     print_number(to, "council_refused_total", "counter", "Decisions of the council that were not believed",

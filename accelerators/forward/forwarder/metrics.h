@@ -48,7 +48,8 @@ struct metrics {
     uint64_t council_refused;   // lines of the council that were not believed, or malformed
     uint64_t council_heard_ns;  // time of the last decision; 0: none
     uint64_t bursts_started;
-    uint64_t bursts_denied; // connections that asked for a burst buffer and got none
+    uint64_t bursts_denied;  // connections that asked for a burst buffer and got none
+    uint64_t bursts_refused; // connections that did not prove whose burst buffer they asked for
 };
 
 // A value that others own, to be printed as a gauge.

@@ -38,6 +38,8 @@ struct settings {
     int64_t destage_after;   // ms
     const char *bursts;      // directory of the burst buffers; NULL: none
     const char *burst_flash; // directory of their flash caches; NULL: none
+    int64_t burst_auth;      // 0: munge, 1: none
+    int64_t burst_uid;       // user who may wait for data of all jobs
     int64_t burst_jobs;      // most burst buffers at a time
     int64_t burst_ram_bytes; // most that a job may ask for
     int64_t burst_flash_bytes;

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tests.forward.client.test_programs import BYTES, CLAIMS, PYTHON, SQLITE, di
 from tests.forward.client.test_sequences import MANY, QUICK, compare
 from tests.forward.forwarder.burst_processes import burst_pids, kill_bursts
 from tests.forward.forwarder.conftest import program as program  # a fixture
+from tests.forward.forwarder.conftest import within
 from tests.forward.forwarder.nine import connects
 from tests.waiting import wait_for
 
@@ -31,36 +32,40 @@ LATER = {"REPRISE_FORWARD_BURST_DESTAGE_AFTER": "60000", "REPRISE_FORWARD_BURST_
 
 
 class BurstSite:
-    """A site whose job has a burst buffer, with a forwarder in front of diod."""
+    """A site whose job has a burst buffer, with a forwarder that asks for proofs if there is munge, and diod."""
 
-    def __init__(self, site: Site, diod: Diod, program: Path, count: int = 1) -> None:
+    def __init__(self, site: Site, diod: Diod, program: Path, count: int = 1, munge: Path | None = None) -> None:
         self.site = site
         self.bursts, self.caches = site.directory / "bursts", site.directory / "caches"
+        self.munge = munge
         self.forwarders: list[subprocess.Popen[bytes]] = []
+        self.addresses = [site.directory / f"clients{number}" for number in range(count)]
         self.commands = [
-            self.command(program, diod, f"clients{number}", str(number) if count > 1 else "") for number in range(count)
+            self.command(program, diod, address, str(number) if count > 1 else "")
+            for number, address in enumerate(self.addresses)
         ]
         self.start()
-        site.map(*(site.directory / f"clients{number}" for number in range(count)))
+        site.map(*self.addresses)
         site.settings |= {"LD_PRELOAD": str(site.programs / "libreprise_burst.so"), **BURST, **LATER}
 
-    def command(self, program: Path, diod: Diod, name: str, place: str) -> list[str]:
+    def command(self, program: Path, diod: Diod, address: Path, place: str) -> list[str]:
         """Create the directories of a forwarder, and return its command."""
         for directory in (self.bursts / place, self.caches / place):
             directory.mkdir(parents=True)
-        words = [f"--listen={self.site.directory / name}", f"--diod={diod.address}", f"--bursts={self.bursts / place}"]
-        return [str(program), *words, "--linger=600", f"--burst-flash={self.caches / place}"]
+        words = [f"--listen={address}", f"--diod={diod.address}", f"--bursts={self.bursts / place}"]
+        words += ["--linger=600", f"--burst-flash={self.caches / place}"]
+        return [*within(self.munge), str(program), *words, f"--burst-auth={'munge' if self.munge else 'none'}"]
 
     def start(self) -> None:
         """Start the forwarders, and wait until they listen."""
-        for words in self.commands:
+        for address, words in zip(self.addresses, self.commands, strict=True):
             with (self.site.directory / "forwarder.log").open("ab") as log:
                 self.forwarders.append(subprocess.Popen(words, stderr=log))
-            wait_for("the forwarder", connects(Path(words[1].partition("=")[2])))
+            wait_for("the forwarder", connects(address))
 
-    def begin(self, text: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    def begin(self, text: str, env: dict[str, str] | None = None, inside: Sequence[str] = ()) -> subprocess.Popen[str]:
         """Start a Python program in the job, and wait until it calls `wait`, which returns when `proceed` is called."""
-        words = ["/usr/bin/python3", "-c", PRELUDE + text]
+        words = [*inside, "/usr/bin/python3", "-c", PRELUDE + text]
         process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=self.site.environment(env), cwd=self.site.directory,
@@ -515,13 +520,13 @@ def test_an_error_that_a_closed_copy_of_a_descriptor_got_is_reported_by_fsync(bu
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to mount a small file system")
 def test_a_full_disk_is_reported(site: Site, program: Path) -> None:
-    bursts = site.directory / "bursts"
+    bursts, options = site.directory / "bursts", "--burst-auth=none --linger=1"
     bursts.mkdir()
     script = (
         "unset LD_PRELOAD\nmount -t tmpfs -o size=1m none files\n"
         f"{PROGRAM} -f --no-auth --no-userdb -l $PWD/sock -e $PWD/files -L stderr 2>/dev/null & diod=$!\n"
         "until test -S sock; do sleep 0.01; done\n"
-        f"{program} --listen=$PWD/clients --diod=$PWD/sock --bursts={bursts} --linger=1 & forwarder=$!\n"
+        f"{program} --listen=$PWD/clients --diod=$PWD/sock --bursts={bursts} {options} & forwarder=$!\n"
         "until test -S clients; do sleep 0.01; done\n"
         'LD_PRELOAD=$2 /usr/bin/python3 -c "$1"\n'
         "kill $forwarder $diod\n"

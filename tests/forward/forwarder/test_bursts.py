@@ -31,7 +31,13 @@ class Bursts:
             directory.mkdir()
 
     def start(self, *options: str) -> None:
-        self.place.start(f"--bursts={self.bursts}", f"--burst-flash={self.caches}", "--linger=600", *options)
+        """Start a forwarder that believes everybody."""
+        self.start_with("--burst-auth=none", *options)
+
+    def start_with(self, *options: str, munge: Path | None = None) -> None:
+        """Start a forwarder, with munged's socket if there is one."""
+        words = (f"--bursts={self.bursts}", f"--burst-flash={self.caches}", "--linger=600", *options)
+        self.place.start(*words, munge=munge)
 
     def client(self, job: int, *words: str, user: int | None = None) -> Nine:
         user = os.getuid() if user is None else user

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from reprise.cli.forwarders import POLICIES
 from reprise.cli.main import reprise
 from reprise.matcher.arbiter.forwarder_policies import Policy
-from reprise.matcher.errors import ArbiterError
+from reprise.matcher.errors import ArbiterError, MatcherError
 from reprise.matcher.forwarding.burst_drain import DrainError
 from tests.places import ROOT
 
@@ -77,8 +77,16 @@ def test_a_drain_without_a_pool_is_refused(no_forwarders: str) -> None:
 
 def test_a_drain_reports_forwarders_that_do_not_run(tmp_path: Path) -> None:
     config = tmp_path / "reprise.toml"
-    config.write_text(f'[forwarding]\nforwarders = ["{tmp_path}/none"]\n')
+    config.write_text(f'[forwarding]\nforwarders = ["{tmp_path}/none"]\nauth = "none"\n')
     words = ["--config", str(config), "forwarders", "drain", "7", "--user"]
     result = CliRunner().invoke(reprise, [*words, "root"])
     assert isinstance(result.exception, DrainError) and "job 7: data may be missing" in str(result.exception)
     assert "is no user of this system" in CliRunner().invoke(reprise, [*words, "no such user"]).output
+
+
+def test_a_drain_needs_munge_unless_the_site_has_none(tmp_path: Path) -> None:
+    config = tmp_path / "reprise.toml"
+    text = f'[matcher]\nmunge_socket = "{tmp_path}/munged"\n[forwarding]\nforwarders = ["{tmp_path}/none"]\n'
+    config.write_text(text)
+    result = CliRunner().invoke(reprise, ["--config", str(config), "forwarders", "drain", "7", "--user", "root"])
+    assert isinstance(result.exception, MatcherError) and "munge" in str(result.exception)

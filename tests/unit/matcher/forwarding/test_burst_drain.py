@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from reprise.matcher.forwarding.burst_drain import VERSION, DrainError, drain, request, user_of
+from reprise.matcher.wire.credentials import CredentialError
 
 Start = Callable[[bytes, float], str]
 
@@ -56,6 +57,29 @@ def test_it_waits_for_the_slowest_forwarder(start: Start) -> None:
     begun = time.monotonic()
     drain(addresses, 7, 1000, 10)
     assert time.monotonic() - begun >= 0.3
+
+
+def test_each_forwarder_gets_a_proof_of_its_own() -> None:
+    made: list[bytes] = []
+
+    def prove(text: bytes) -> bytes:
+        made.append(text)
+        return b"MUNGE:%d:" % len(made)
+
+    messages = [request(7, 1000, prove) for _ in range(2)]
+    assert made == [b"9P2000.L.burst 7 1000 drain"] * 2
+    for number, message in enumerate(messages, 1):
+        size, kind, _, _, length = struct.unpack_from("<IBHIH", message)
+        assert (size, kind, length) == (len(message), 100, len(message) - 13)
+        assert message[13:] == b"9P2000.L.burst 7 1000 drain proof=MUNGE:%d:" % number
+
+
+def test_a_proof_that_cannot_be_made_ends_the_drain(tmp_path: Path) -> None:
+    def prove(text: bytes) -> bytes:
+        raise CredentialError("munge: no munged")
+
+    with pytest.raises(CredentialError, match="no munged"):
+        drain([str(tmp_path / "none")], 7, 1000, 10, prove)
 
 
 def test_a_server_that_knows_no_burst_buffers_has_none(start: Start) -> None:
