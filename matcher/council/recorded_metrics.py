@@ -10,28 +10,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import BaseModel, Field, StrictBool, StrictInt, StringConstraints, ValidationError
+from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
-from reprise.config import Section, first_problem
+from reprise.config import Section
+from reprise.matcher.council import json_lines
 from reprise.matcher.council.access_pattern import UNKNOWN, pattern_of
 from reprise.matcher.council.forwarder_report import Report
 from reprise.matcher.errors import CouncilError
 
 VERSION = 1
 HEADER = json.dumps({"version": VERSION})
-LONGEST = 4096
-"""Maximum length of a line in bytes. A report takes 200; the cap keeps a wrong file from filling the memory."""
-
 LARGEST_WINDOW = 10**9  # microseconds
 
-T = TypeVar("T", bound=BaseModel)
 Number = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
-
-
-class _Header(Section):
-    version: StrictInt
 
 
 class _Line(Section):
@@ -66,14 +59,7 @@ def read(lines: Iterable[bytes], name: str) -> Iterator[Report]:
 
     Raise CouncilError with one line, which names the number of the first wrong line.
     """
-    numbered = enumerate(lines, 1)
-    _, first = next(numbered, (1, b""))
-    header = _parsed(_Header, first, f"{name}: line 1")
-    if header.version != VERSION:
-        raise CouncilError(f"{name}: metrics have version {header.version}, and {VERSION} is read: record them again")
-    for number, text in numbered:
-        where = f"{name}: line {number}"
-        found = _parsed(_Line, text, where)
+    for where, found in json_lines.read(lines, name, "metrics", VERSION, _Line, CouncilError):
         try:
             pattern = pattern_of(found.pattern)
         except CouncilError as error:
@@ -81,12 +67,3 @@ def read(lines: Iterable[bytes], name: str) -> Iterator[Report]:
         yield Report(
             found.host, pattern, found.bytes, found.bandwidth, found.window, found.load, opted_out=found.opted_out
         )
-
-
-def _parsed(model: type[T], text: bytes, where: str) -> T:
-    if len(text) > LONGEST:
-        raise CouncilError(f"{where}: is longer than {LONGEST} bytes: correct or remove it")
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        raise CouncilError(f"{where}: {first_problem(error, model)}; correct or remove it") from error

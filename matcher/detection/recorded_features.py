@@ -11,27 +11,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import BaseModel, Field, StrictInt, StringConstraints, ValidationError
+from pydantic import Field, StrictInt, StringConstraints
 
-from reprise.config import Section, first_problem
+from reprise.config import Section
+from reprise.matcher.council import json_lines
 from reprise.matcher.council.access_pattern import Operation
 from reprise.matcher.council.pattern_detector import AccessClass, Features
 from reprise.matcher.errors import DetectorError
 
 VERSION = 1
 HEADER = json.dumps({"version": VERSION})
-LONGEST = 4096
-"""Maximum length of a line in bytes. A line takes 300; the cap keeps a wrong file from filling the memory."""
-
-T = TypeVar("T", bound=BaseModel)
 Text = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 Number = Annotated[float, Field(strict=True, ge=0, le=2.0**64, allow_inf_nan=False)]
-
-
-class _Header(Section):
-    version: StrictInt
 
 
 class _Line(Section):
@@ -72,23 +65,8 @@ def read(lines: Iterable[bytes], name: str) -> Iterator[Recorded]:
 
     Raise DetectorError with one line, which names the number of the first wrong line.
     """
-    numbered = enumerate(lines, 1)
-    _, first = next(numbered, (1, b""))
-    header = _parsed(_Header, first, f"{name}: line 1")
-    if header.version != VERSION:
-        raise DetectorError(f"{name}: features have version {header.version}, and {VERSION} is read: record them again")
-    for number, text in numbered:
-        one = _parsed(_Line, text, f"{name}: line {number}")
+    for _, one in json_lines.read(lines, name, "features", VERSION, _Line, DetectorError):
         features = Features(
             one.operation, one.files, one.request_max, one.request_min, one.request_mean, one.distance_mean
         )
         yield Recorded(one.run, one.class_, one.at, one.job, features)
-
-
-def _parsed(model: type[T], text: bytes, where: str) -> T:
-    if len(text) > LONGEST:
-        raise DetectorError(f"{where}: is longer than {LONGEST} bytes: correct or remove it")
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        raise DetectorError(f"{where}: {first_problem(error, model)}; correct or remove it") from error

@@ -15,7 +15,8 @@ from typing import Any
 
 from reprise.matcher.council import learned_windows
 from reprise.matcher.council.council_settings import CouncilSettings
-from reprise.matcher.council.recorded_metrics import HEADER, LONGEST
+from reprise.matcher.council.json_lines import LONGEST
+from reprise.matcher.council.recorded_metrics import HEADER
 from reprise.matcher.council.window_council import Learned
 from reprise.matcher.errors import ServiceError
 

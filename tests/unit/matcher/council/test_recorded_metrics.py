@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reprise.matcher.council.access_pattern import SIZE_CLASSES, Files, Operation, Pattern, Spatiality, size_class
 from reprise.matcher.council.forwarder_report import Report
-from reprise.matcher.council.recorded_metrics import HEADER, LONGEST, line, read
+from reprise.matcher.council.json_lines import LONGEST
+from reprise.matcher.council.recorded_metrics import HEADER, line, read
 from reprise.matcher.errors import CouncilError
 from tests.unit.matcher.council.council_values import report
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 import pytest
 
 from reprise.matcher.council.access_pattern import Operation
+from reprise.matcher.council.json_lines import LONGEST
 from reprise.matcher.council.pattern_detector import AccessClass, Features
 from reprise.matcher.detection.detection_report import cells, of_observed, of_recorded
 from reprise.matcher.detection.feature_recording import Recording, record
 from reprise.matcher.detection.feature_source import Observed
-from reprise.matcher.detection.recorded_features import HEADER, LONGEST, Recorded, line, read
+from reprise.matcher.detection.recorded_features import HEADER, Recorded, line, read
 from reprise.matcher.errors import DetectorError
 from tests.unit.detection_values import KIB, detector
 
