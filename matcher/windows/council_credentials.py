@@ -48,7 +48,7 @@ class MungeProof:
 
     def seal(self, text: bytes, reader: int) -> bytes:
         """Return a credential that only `reader` can open."""
-        return self._munge.make(text, reader).rstrip(b"\n\0")
+        return self._munge.make(text, reader)
 
 
 class NoProof:

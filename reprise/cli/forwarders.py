@@ -212,7 +212,7 @@ def _prove(config: Config) -> Callable[[bytes], bytes] | None:
     if config.forwarding.auth == "none":
         return None
     munge = Munge(credential_settings(config.matcher).munge_socket)
-    return lambda text: munge.make(text, ANY_READER).rstrip(b"\n\0")
+    return lambda text: munge.make(text, ANY_READER)
 
 
 def _uid(user: str) -> int:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -124,4 +123,4 @@ def _write(path: Path, text: str) -> None:
     """Write a file whole, so that a detector in use is never half of one."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text, encoding="utf-8")
-    os.replace(new, path)  # noqa: PTH105 - replaces a file that is in use
+    new.replace(path)

@@ -121,9 +121,6 @@ static void leave(struct state *state, int fd)
 
 bool target_look(struct state *state, const struct request *request, struct target *target)
 {
-    if ((unsigned)request->fd >= DESCRIPTORS_MAX) {
-        return false;
-    }
     if (!target_is_file(state, request->fd, target) || target_is_shunned(state, &target->status)) {
         leave(state, request->fd);
         return false;

@@ -30,7 +30,8 @@ struct target {
 // later.
 bool target_is_left(struct state *state, int fd);
 
-// Look at the descriptor of a request. Returns false if the request cannot be forwarded.
+// Look at the descriptor of a request, which `target_is_left` has not left out. Returns false if the request cannot be
+// forwarded.
 bool target_look(struct state *state, const struct request *request, struct target *target);
 
 // Look at a descriptor. Returns false unless it is a regular file on the file system of a prefix.
