@@ -45,9 +45,10 @@ static bool is_being_written(const struct file *file, uint64_t from, uint64_t to
 static bool find_start(const struct file *file, struct extent *start)
 {
     unsigned looked = 0;
-    for (struct piece *piece = file->first; piece && looked < LOOK_AHEAD_PIECES; piece = piece->next, looked++) {
+    for (struct piece *piece = file->first; piece && looked < LOOK_AHEAD_PIECES; piece = piece->next) {
         uint64_t from = piece->offset;
         const uint64_t to = piece->offset + piece->length;
+        looked += piece->remaining > 0; // those that newer writes replaced are passed over, however many there are
         while (piece->remaining && from < to && overlay_find(&file->overlay, from, to, start, 1)) {
             if (start->piece == piece && !is_being_written(file, start->from, start->to)) {
                 return true;
@@ -262,6 +263,22 @@ static bool is_over(uint64_t used, int64_t size, int64_t percent)
     return used > (uint64_t)size / 100 * (uint64_t)percent;
 }
 
+// Return the next file with delayed data, and make it the last one. File systems write to a file one by one, and may
+// have different files on different data servers, so that many files have to be written at a time.
+static struct file *next_in_turn(struct cache *cache)
+{
+    struct file *file = cache->dirty_first;
+    if (file != cache->dirty_last) {
+        cache->dirty_first = file->dirty_next;
+        cache->dirty_first->dirty_previous = NULL;
+        cache->dirty_last->dirty_next = file;
+        file->dirty_previous = cache->dirty_last;
+        file->dirty_next = NULL;
+        cache->dirty_last = file;
+    }
+    return file;
+}
+
 void destage_pump(struct cache *cache)
 {
     const struct settings *settings = &cache->forwarder->settings;
@@ -275,21 +292,15 @@ void destage_pump(struct cache *cache)
                              ? is_over(cache->journal.used, settings->flash_bytes, settings->flash_threshold)
                              : is_over(cache->ram_bytes, settings->ram_bytes, settings->ram_threshold);
     uint64_t wake_ns = 0;
-    bool has_started = true;
-    while (has_started) { // one write of each file in turn
-        has_started = false;
-        for (struct file *file = cache->dirty_first, *next; file; file = next) {
-            next = file->dirty_next;
-            if (cache->units >= (unsigned)settings->flash_destagers) {
-                has_started = false;
-                break;
-            }
-            const uint64_t due_ns = file->first->arrived_ns + age_ns;
-            if (is_full || file->first->sequence <= file->urgent || due_ns <= now_ns) {
-                has_started = write_some(file) || has_started;
-            } else if (!wake_ns || due_ns < wake_ns) {
-                wake_ns = due_ns;
-            }
+    uint64_t idle = 0; // files in sequence for which nothing was started
+    while (idle < cache->dirty_count && cache->units < (unsigned)settings->flash_destagers) {
+        struct file *file = next_in_turn(cache);
+        const uint64_t due_ns = file->first->arrived_ns + age_ns;
+        idle++;
+        if (is_full || file->first->sequence <= file->urgent || due_ns <= now_ns) {
+            idle = write_some(file) ? 0 : idle;
+        } else if (!wake_ns || due_ns < wake_ns) {
+            wake_ns = due_ns;
         }
     }
     cache->is_pumping = false;

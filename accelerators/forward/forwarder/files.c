@@ -196,7 +196,9 @@ static void synced(void *own, struct message *reply)
     }
     free(syncing);
     file->busy--;
+    struct cache *const cache = file->cache;
     file_settle(file);
+    destage_pump(cache);
 }
 
 // Make pieces up to a sequence number safe on the device.

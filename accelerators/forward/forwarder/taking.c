@@ -167,6 +167,9 @@ static bool take_write(struct request *request, struct file *file)
         forwarder->metrics.cached_bytes += request->bytes;
         piece_answer(request);
     }
+    if (file->first && !file->first->remaining) { // the new write replaced the oldest one
+        file_settle(file);
+    }
     ram_pump(cache);
     destage_pump(cache);
     return true;

@@ -6,7 +6,10 @@ from __future__ import annotations
 import os
 import random
 import resource
+import socket
 import struct
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -296,6 +299,64 @@ def test_random_operations_give_what_a_plain_file_gives(place: Place, name: str)
     place.control("drain")
     assert (place.export / "file").read_bytes() == bytes(model.data)
     assert place.metrics()["reprise_forwarder_lost_bytes_total"] == 0
+
+
+class Relay:
+    """A socket in front of diod that notes the fids of the writes that pass."""
+
+    def __init__(self, place: Place) -> None:
+        self.address, self.diod = place.directory / "relay", place.directory / "diod"
+        self.written: list[int] = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.address))
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with suppress(OSError):  # closed at the end
+            while True:
+                near, far = self.listener.accept()[0], socket.socket(socket.AF_UNIX)
+                far.connect(str(self.diod))
+                threading.Thread(target=self.pass_on, args=(near, far, self.written), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(far, near, []), daemon=True).start()
+
+    def pass_on(self, source: socket.socket, to: socket.socket, written: list[int]) -> None:
+        stream = source.makefile("rb")
+        while head := stream.read(4):
+            rest = stream.read(struct.unpack("<I", head)[0] - 4)
+            if rest[0] == TWRITE:
+                written.append(struct.unpack("<I", rest[3:7])[0])
+            to.sendall(head + rest)
+        with suppress(OSError):
+            to.shutdown(socket.SHUT_WR)
+
+
+def test_files_are_written_in_turn(place: Place) -> None:
+    relay = Relay(place)
+    nine = start(place, "ram", LATE, "--flash-destagers=2", f"--diod={relay.address}")
+    fids = [opened(place, nine, f"file-{number}") for number in range(4)]
+    place.control("drain")
+    for fid in fids:
+        nine.write(fid, 0, contents(640_000))
+    relay.written.clear()
+    place.control("drain")
+    relay.listener.close()
+    assert len(relay.written) >= 40  # messages have 64 KiB
+    # data servers of several files work at the same time, and no file waits for the end of another
+    assert all(len(set(relay.written[number : number + 4])) == 4 for number in range(0, 36, 4))
+    assert all((place.export / f"file-{number}").read_bytes() == contents(640_000) for number in range(4))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sync", ["no", "yes"])
+def test_a_file_that_was_replaced_often_gets_to_the_file_system(place: Place, mode: str, sync: str) -> None:
+    nine = start(place, mode, LATE, f"--flash-sync={sync}")
+    fid = opened(place, nine, "file")
+    for seed in range(400):
+        nine.write(fid, 0, contents(5_000, seed))
+    assert delayed(place) == 5_000
+    nine.fsync(fid)
+    assert (place.export / "file").read_bytes() == contents(5_000, 399)
 
 
 def test_pipelined_writes_are_not_reordered(place: Place) -> None:
