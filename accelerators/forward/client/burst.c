@@ -6,10 +6,12 @@
 
 #include "check.h"
 #include "clock.h"
+#include "drain.h"
 #include "finish.h"
 #include "remote.h"
 #include "route.h"
 #include "signals.h"
+#include "stripe.h"
 #include "sync.h"
 #include "transfer.h"
 
@@ -20,54 +22,6 @@ static _Atomic uint8_t written[HASHES], mapped[HASHES];
 static _Atomic uint8_t *place(_Atomic uint8_t *hashes, const struct stat *status)
 {
     return &hashes[state_hash(status->st_ino) % HASHES];
-}
-
-static bool may_wait(struct state *state)
-{
-    const int64_t given_up = atomic_load(&state->given_up_ns);
-    return !given_up || clock_now_ns() - given_up > BURST_GIVEN_UP_NS;
-}
-
-// Return the stripe of a file that a byte belongs to. The stripes of a file take turns among some of the forwarders, so
-// that the bytes of large files are spread evenly, and each byte has one burst buffer.
-static uint64_t stripe_of(int64_t offset)
-{
-    return (uint64_t)offset / BURST_STRIPE_BYTES;
-}
-
-// Return a link to the burst buffer of a stripe of a file with this hash, held by this thread. NULL if the map names no
-// forwarder, if a signal handler would have to connect, or if it could not be reached until the deadline. A burst
-// buffer that was killed may have data that are older than the call, so calls wait for its successor.
-static struct link *take(struct state *state, uint32_t hash, uint64_t stripe, bool in_handler, int64_t deadline_ns)
-{
-    char address[ADDRESS_BYTES];
-    enum link_result result = LINK_OK;
-    uint32_t count = 0;
-    while ((count = route_of(state, hash, stripe, address))) {
-        struct link *link =
-            route_take_to(state, address, in_handler, clock_now_ns() + state_settings()->read_ns, &result);
-        if (link && (link->delays || !atomic_load(&state->delayed))) {
-            atomic_store(&state->delayed, link->delays);
-            atomic_store(&state->given_up_ns, 0);
-            link->number = route_number(hash, stripe, count);
-            return link;
-        }
-        if (link) { // without its burst buffer, the job would not see what it wrote
-            remote_end(state, link, LINK_OK);
-            state_let_go(&link->busy);
-            result = LINK_ENDED;
-        }
-        if (in_handler && state_settings()->munge) {
-            return NULL;
-        }
-        if (!may_wait(state) || clock_now_ns() > deadline_ns) {
-            atomic_store(&state->given_up_ns, clock_now_ns());
-            return NULL;
-        }
-        // refused: other threads have all links or descriptors
-        raw_pause(result == LINK_REFUSED ? 50000 : BURST_RETRY_NS);
-    }
-    return NULL;
 }
 
 // Compare the first bytes that a connection moves with those that the kernel sees once they are in the file system.
@@ -118,8 +72,8 @@ static void settle_stripe(struct state *state, int fd, const struct target *targ
     const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
     enum link_result result = LINK_ENDED;
     while (result == LINK_ENDED || result == LINK_LOST) {
-        struct link *link = take(state, state_hash(target->status.st_ino), stripe, in_handler,
-                                 clock_now_ns() + state_settings()->write_ns);
+        struct link *link = stripe_take(state, state_hash(target->status.st_ino), stripe, in_handler,
+                                        clock_now_ns() + state_settings()->write_ns);
         if (!link) {
             return;
         }
@@ -186,13 +140,6 @@ static size_t move_some(struct state *state, struct link *link, const struct req
     return done;
 }
 
-// Return where the part of a call ends that begins with byte `done` and belongs to one stripe.
-static size_t end_of_part(int64_t start, size_t bytes, size_t done)
-{
-    const uint64_t left = BURST_STRIPE_BYTES - ((uint64_t)start + done) % BURST_STRIPE_BYTES;
-    return left < bytes - done ? done + (size_t)left : bytes;
-}
-
 int64_t burst_move(struct state *state, const struct request *request, const struct target *target, int64_t start,
                    size_t bytes, bool in_handler)
 {
@@ -202,8 +149,8 @@ int64_t burst_move(struct state *state, const struct request *request, const str
     size_t done = 0;
     while (done < bytes && result != LINK_REFUSED) {
         const uint64_t stripe = stripe_of(start + (int64_t)done);
-        const size_t end = end_of_part(start, bytes, done);
-        struct link *link = take(state, state_hash(target->status.st_ino), stripe, in_handler, deadline);
+        const size_t end = stripe_end(start, bytes, done);
+        struct link *link = stripe_take(state, state_hash(target->status.st_ino), stripe, in_handler, deadline);
         if (!link) {
             break;
         }
@@ -301,13 +248,6 @@ void burst_settle_path(int directory, const char *path)
     }
 }
 
-static void drain_now(struct state *state, bool all)
-{
-    const uint64_t before = signals_block();
-    burst_drain(state, all, before & ~state_usual_signals);
-    signals_restore(before);
-}
-
 void burst_before_rename(int directory, const char *path)
 {
     struct stat status;
@@ -316,7 +256,7 @@ void burst_before_rename(int directory, const char *path)
         return;
     }
     if (!raw_fstat(fd, &status) && S_ISDIR(status.st_mode) && target_is_on_a_prefix(state_get(), &status)) {
-        drain_now(state_get(), true);
+        drain(state_get(), true);
     } else {
         burst_settle(fd);
     }
@@ -343,51 +283,5 @@ void burst_settle_own(int fd)
     struct stat status;
     if (state && !raw_fstat(fd, &status) && atomic_load_explicit(place(written, &status), memory_order_relaxed)) {
         burst_settle(fd);
-    }
-}
-
-// Wait until one burst buffer, or its successor if it is killed, has no data of the job any more.
-static void drain_one(struct state *state, uint32_t number, bool in_handler)
-{
-    const int64_t deadline = clock_now_ns() + FSYNC_WAIT_NS;
-    enum link_result result = LINK_ENDED;
-    while ((result == LINK_ENDED || result == LINK_LOST) && clock_now_ns() < deadline) {
-        struct link *link = take(state, number, 0, in_handler, clock_now_ns() + state_settings()->write_ns);
-        if (!link) {
-            return;
-        }
-        result = link->delays ? session_drain(link, deadline) : LINK_REFUSED;
-        if (result == LINK_OK) { // the session has no fids any more
-            remote_end(state, link, LINK_OK);
-            state_let_go(&link->busy);
-        } else {
-            route_let_go(state, link, result);
-        }
-        if (result == LINK_ENDED || result == LINK_LOST) {
-            raw_pause(BURST_RETRY_NS);
-        }
-    }
-}
-
-void burst_drain(struct state *state, bool all, bool in_handler)
-{
-    char address[ADDRESS_BYTES];
-    bool owing = all;
-    for (int i = 0; i < OWING_MAX; i++) {
-        owing |= atomic_load(&state->owing[i]) != 0;
-    }
-    const uint32_t count = burst_is_on() && owing ? route_of(state, 0, 0, address) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (all || atomic_load(&state->owing[i % OWING_MAX])) {
-            drain_one(state, i, in_handler);
-        }
-    }
-}
-
-void burst_before_exec(void)
-{
-    struct state *state = state_get();
-    if (state) {
-        drain_now(state, false);
     }
 }

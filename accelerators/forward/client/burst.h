@@ -45,10 +45,4 @@ void burst_before_rename(int directory, const char *path);
 // Let the burst buffer know the new path of a file.
 void burst_after_rename(int directory, const char *path);
 
-// Wait until the job's data are in the file system: those of the burst buffers that this process wrote to, or of all.
-void burst_drain(struct state *state, bool all, bool in_handler);
-
-// Do so because this process becomes another program, which does not know that it must wait when it ends.
-void burst_before_exec(void);
-
 #endif

@@ -33,22 +33,26 @@ static enum link_result read_reply(struct link *link, uint16_t tag, enum nine_ty
     return result == LINK_OK && got == RLERROR ? LINK_REFUSED : result;
 }
 
+static enum link_result send_message(struct link *link, struct message *message, int64_t deadline_ns)
+{
+    const size_t size = message_end(message, 0);
+    struct iovec from = {link->buffer, size};
+    link->in_order = link->in_order && !size;
+    return size ? link_send(link, &from, 1, deadline_ns) : LINK_REFUSED; // refused: the message is too long
+}
+
+static enum link_result await_reply(struct link *link, enum nine_type type, struct message *reply, int64_t deadline_ns)
+{
+    const enum link_result result = read_reply(link, type == RVERSION ? MESSAGE_NO_TAG : TAG, type, reply, deadline_ns);
+    link->in_order = result == LINK_OK || result == LINK_REFUSED;
+    return result;
+}
+
 enum link_result session_ask(struct link *link, struct message *message, enum nine_type type, struct message *reply,
                              int64_t deadline_ns)
 {
-    const size_t size = message_end(message, 0);
-    const uint16_t tag = type == RVERSION ? MESSAGE_NO_TAG : TAG;
-    struct iovec from = {link->buffer, size};
-    if (!size) {
-        return LINK_REFUSED; // the message is too long
-    }
-    link->in_order = false;
-    enum link_result result = link_send(link, &from, 1, deadline_ns);
-    if (result == LINK_OK) {
-        result = read_reply(link, tag, type, reply, deadline_ns);
-    }
-    link->in_order = result == LINK_OK || result == LINK_REFUSED;
-    return result;
+    const enum link_result result = send_message(link, message, deadline_ns);
+    return result == LINK_OK ? await_reply(link, type, reply, deadline_ns) : result;
 }
 
 void session_begin(struct link *link, struct message *message, enum nine_type type)
@@ -56,32 +60,49 @@ void session_begin(struct link *link, struct message *message, enum nine_type ty
     message_begin(message, link->buffer, BUFFER_BYTES, type, type == TVERSION ? MESSAGE_NO_TAG : TAG);
 }
 
-// Agree on the version. Returns LINK_REFUSED if the forwarder knows another one only.
-static enum link_result agree(struct link *link, const char *version, const char *expected, int64_t deadline_ns)
+static void put_version(struct link *link, struct message *message, const char *version)
 {
-    struct message message, reply;
-    session_begin(link, &message, TVERSION);
-    message_put(&message, MESSAGE_BYTES, 4);
-    message_put_string(&message, version, strlen(version));
-    const enum link_result result = session_ask(link, &message, RVERSION, &reply, deadline_ns);
-    if (result != LINK_OK) {
-        return result;
-    }
-    const uint64_t bytes = message_get(&reply, 4);
-    if (!message_get_is(&reply, expected)) {
+    session_begin(link, message, TVERSION);
+    message_put(message, MESSAGE_BYTES, 4);
+    message_put_string(message, version, strlen(version));
+}
+
+// Read the forwarder's answer. Returns LINK_REFUSED if the forwarder knows another version only.
+static enum link_result read_version(struct link *link, struct message *reply, const char *expected)
+{
+    const uint64_t bytes = message_get(reply, 4);
+    if (!message_get_is(reply, expected)) {
         return LINK_REFUSED;
     }
     link->message_bytes = (uint32_t)bytes;
     return bytes < MESSAGE_BYTES_MIN || bytes > MESSAGE_BYTES ? LINK_ENDED : LINK_OK;
 }
 
-enum link_result session_drain(struct link *link, int64_t deadline_ns)
+// Agree on the version. Returns LINK_REFUSED if the forwarder knows another one only.
+static enum link_result agree(struct link *link, const char *version, const char *expected, int64_t deadline_ns)
 {
+    struct message message, reply;
+    put_version(link, &message, version);
+    const enum link_result result = session_ask(link, &message, RVERSION, &reply, deadline_ns);
+    return result == LINK_OK ? read_version(link, &reply, expected) : result;
+}
+
+enum link_result session_begin_drain(struct link *link, int64_t deadline_ns)
+{
+    struct message message;
     char version[BURST_BYTES + sizeof DRAIN];
     const size_t length = strlen(state_settings()->burst);
     memcpy(version, state_settings()->burst, length);
     memcpy(version + length, DRAIN, sizeof DRAIN);
-    return agree(link, version, BURST_VERSION, deadline_ns);
+    put_version(link, &message, version);
+    return send_message(link, &message, deadline_ns);
+}
+
+enum link_result session_end_drain(struct link *link, int64_t deadline_ns)
+{
+    struct message reply;
+    const enum link_result result = await_reply(link, RVERSION, &reply, deadline_ns);
+    return result == LINK_OK ? read_version(link, &reply, BURST_VERSION) : result;
 }
 
 // Ask for the job's burst buffer. Without a credential, it is up to the forwarder whether it believes the user.

@@ -18,8 +18,10 @@ void session_begin(struct link *link, struct message *message, enum nine_type ty
 // Connect to link->address, and agree with the forwarder on the protocol.
 enum link_result session_start(struct link *link, int64_t deadline_ns);
 
-// Wait until all data that the job wrote to its burst buffer are in the file system. Ends the session's fids.
-enum link_result session_drain(struct link *link, int64_t deadline_ns);
+// Ask a burst buffer to move all data that the job wrote to it to the file system, and wait until that is done. Ends
+// the session's fids.
+enum link_result session_begin_drain(struct link *link, int64_t deadline_ns);
+enum link_result session_end_drain(struct link *link, int64_t deadline_ns);
 
 // Attach to a prefix, which the forwarder exports under the same path, unless the link is attached already. `root` is
 // the inode of the prefix as this node sees it. Returns LINK_REFUSED if the forwarder's directory is another one.

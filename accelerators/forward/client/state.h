@@ -125,6 +125,7 @@ struct state {
     _Atomic uint32_t prefix_known;    // a bit for each prefix whose device is known
     _Atomic int64_t prefix_look_ns;   // earliest time to look at the other prefixes again
     _Atomic uint8_t owing[OWING_MAX]; // for bursts: 1 if this process wrote to the forwarder with this place in the map
+    _Atomic uint32_t draining;        // a thread holds connections to several burst buffers
     _Atomic bool ending;              // the process ends, and delays no further writes
     _Atomic bool delayed;             // a burst buffer was reached
     _Atomic int64_t given_up_ns;      // last time that a burst buffer was waited for without result; 0: never

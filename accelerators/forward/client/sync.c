@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "debts.h"
 #include "descriptors.h"
+#include "drain.h"
 #include "remote.h"
 #include "route.h"
 #include "signals.h"
@@ -158,11 +159,11 @@ void sync_all(void)
 __attribute__((destructor)) static void end_all(void)
 {
     struct state *state = state_get();
-    const uint64_t before = signals_block();
     if (state) {
         atomic_store(&state->ending, true);
-        burst_drain(state, false, before & ~state_usual_signals);
+        drain(state, false);
     }
+    const uint64_t before = signals_block();
     for (int i = 0; state && i < LINKS_MAX; i++) {
         if (state->links[i].address[0] && state_try(&state->links[i].busy)) {
             remote_end(state, &state->links[i], LINK_OK);

@@ -14,6 +14,7 @@
 
 #include "burst.h"
 #include "descriptors.h"
+#include "drain.h"
 #include "libc_names.h"
 #include "next.h"
 #include "sync.h"
@@ -248,13 +249,13 @@ EXPORTED int renameat2(int directory, const char *from, int other, const char *t
 
 // The arguments of other functions of exec are lists, which a wrapper cannot pass on.
 AFTER(int, execve, (const char *path, char *const words[], char *const environment[]), (path, words, environment),
-      burst_before_exec())
-AFTER(int, execv, (const char *path, char *const words[]), (path, words), burst_before_exec())
-AFTER(int, execvp, (const char *name, char *const words[]), (name, words), burst_before_exec())
+      drain_before_exec())
+AFTER(int, execv, (const char *path, char *const words[]), (path, words), drain_before_exec())
+AFTER(int, execvp, (const char *name, char *const words[]), (name, words), drain_before_exec())
 AFTER(int, execvpe, (const char *name, char *const words[], char *const environment[]), (name, words, environment),
-      burst_before_exec())
+      drain_before_exec())
 AFTER(int, fexecve, (int fd, char *const words[], char *const environment[]), (fd, words, environment),
-      burst_before_exec())
+      drain_before_exec())
 
 // Data of a file without a name can still be read through its descriptors, but not through the burst buffer.
 AFTER(int, unlink, (const char *path), (path), burst_settle_path(AT_FDCWD, path))
