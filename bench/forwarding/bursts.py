@@ -8,69 +8,101 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.forwarding.live import site
 from reprise.tuner.model.statistics import paired_gain
+from tests.cluster import forwarding
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import tune
 
 PLACE = "/home/alice/bursts"
 PROGRAM = """\
 import os, sys, time
-count, size, compute = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+count, size, files = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+before, after = float(sys.argv[4]), float(sys.argv[5])
 rank = os.environ["SLURM_PROCID"]
 piece = os.urandom(1 << 20)
+opened = {}
 for number in range(count):
-    time.sleep(compute)
-    with open(f"/scratch/checkpoint-{os.environ['SLURM_JOB_ID']}-{rank}-{number % 2}", "wb", 0) as file:
-        for _ in range(size):
-            file.write(piece)
+    time.sleep(before)
+    path = f"/scratch/checkpoint-{os.environ['SLURM_JOB_ID']}-{rank}-{number % files}"
+    fd = opened.pop(path, None) or os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    for at in range(size):
+        os.pwrite(fd, piece, at << 20)
+    if number + files < count:
+        opened[path] = fd
+    else:
+        os.close(fd)
+time.sleep(after)
 """
 SCRIPT = """\
 #!/bin/bash
-#SBATCH --job-name=bursts --nodes=4 --ntasks-per-node=1 --output=bursts-%j.out
+#SBATCH --job-name=bursts --nodes=4 --exclusive --output=bursts-%j.out
 begun=$(date +%s.%N)
-srun /usr/bin/python3 {place}/program.py {words}
+srun --ntasks=16 --overcommit /usr/bin/python3 {place}/program.py {words}
 echo "$begun $(date +%s.%N)" | awk '{{print $2 - $1}}'
 rm -f /scratch/checkpoint-$SLURM_JOB_ID-*
 """
-FITTING, EXCEEDING = "6 12 1.0", "3 48 0.2"
-"""Checkpoints, MiB of each rank's checkpoint, and seconds before each: 48 MiB at a time, and 192 MiB."""
+FITTING, EXCEEDING = "6 6 6 1.5 0", "3 12 3 0.2 0"
+"""Checkpoints, MiB of each rank's checkpoint, files that each rank uses in turn, seconds before each checkpoint, and
+seconds at the end.
+
+The I/O nodes can move the checkpoints of the former, 96 MiB at a time, to the file system while the program computes.
+The 192 MiB of each of the latter neither fit into the buffers nor get to the file system in time.
+"""
+TUNED = "1 60 1 1 20"
+"""A checkpoint of 960 MiB at a forwarder whose buffer has 256 MiB by default, and enough time to move it."""
 MAP = {"REPRISE_FORWARD_MAP": f"{PLACE}/map", "REPRISE_FORWARD_PREFIXES": "/scratch"}
 FORWARDED = {**MAP, "LD_PRELOAD": "/usr/local/lib/libreprise_forward.so"}
 DELAYED = {**MAP, "LD_PRELOAD": "/usr/local/lib/libreprise_burst.so", "REPRISE_FORWARD_BURST": "ram"}
 SMALL_RAM = {**DELAYED, "REPRISE_FORWARD_BURST_RAM_BYTES": str(64 << 20)}
-BURST_OPTIONS = ("--bursts=/dev/shm/bursts", "--burst-flash=/dev/shm/flash", "--linger=5")
-"""Options of the forwarders; each node has a /dev/shm of its own."""
-TUNED = "4 24 0.5"
-TRIALS = 30
+BURSTS, FLASH = "--bursts=/dev/shm/bursts", "--burst-flash=/dev/shm/flash"
+"""Directories of burst buffers, and of their flash caches; each node has a /dev/shm of its own."""
+LINGER = "--linger=5"
+TRIALS = 20
 
 
 def measured(pairs: int) -> Mapping[str, Any]:
     """Return the ratios of run times without and with burst buffers, and the gain of a campaign."""
-    with site(*BURST_OPTIONS) as (cluster, storage, pool):
-        cluster.write(f"{PLACE}/program.py", PROGRAM, user="alice")
-        cluster.write(f"{PLACE}/map", "\n".join(["reprise-forwarders 1", *pool.addresses, ""]), user="alice")
-        for name, words in (("fitting", FITTING), ("exceeding", EXCEEDING), ("tuned", TUNED)):
-            script = SCRIPT.format(place=PLACE, words=words)
-            cluster.write(f"{PLACE}/{name}.sh", script, user="alice", mode=0o755)
+    with site(BURSTS, FLASH, LINGER, rate="160mbit") as (cluster, storage, pool):
+        _prepare(cluster, pool.addresses, {"fitting": FITTING, "exceeding": EXCEEDING})
         ratios = {
             "fitting": _ratios(cluster, "fitting", DELAYED, pairs),
             "exceeding": _ratios(cluster, "exceeding", SMALL_RAM, pairs),
         }
+        described = f"{cluster.describe()}; {storage.describe()}"
+    return {
+        "burst_gain": ratios["fitting"]["direct"],
+        "burst_worst": min(ratios["exceeding"].values()),
+        "ratios": ratios,
+        "cluster": described,
+        **_tuned(pairs),
+    }
+
+
+def _tuned(pairs: int) -> Mapping[str, Any]:
+    """Return the gain of a campaign's parameters over the defaults, for a job with one forwarder without flash."""
+    with site(BURSTS, LINGER, rate="320mbit") as (cluster, storage, pool):
+        forwarding.configure(cluster, pool.addresses[:1], prefixes=["/scratch"])
+        _prepare(cluster, pool.addresses[:1], {"tuned": TUNED})
         report = tune(cluster, "/home/reprise/bursts.yaml", _campaign(), timeout_s=5400)
         tuned = _settings(cluster, report["record"]) if report["record"] else None
         return {
-            "burst_gain": ratios["fitting"]["direct"],
-            "burst_worst": min(ratios["exceeding"].values()),
             "burst_tuned_gain": tuned and _gain(cluster, "tuned", DELAYED, {**DELAYED, **tuned}, pairs),
-            "ratios": ratios,
             "tuned": tuned,
-            "cluster": f"{cluster.describe()}; {storage.describe()}",
+            "tuned_cluster": f"{cluster.describe()}; {storage.describe()}",
             "problems": report["problems"],
         }
+
+
+def _prepare(cluster: VirtualCluster, addresses: Sequence[str], programs: Mapping[str, str]) -> None:
+    """Write a map of forwarders, and scripts for the program with different words."""
+    cluster.write(f"{PLACE}/program.py", PROGRAM, user="alice")
+    cluster.write(f"{PLACE}/map", "\n".join(["reprise-forwarders 1", *addresses, ""]), user="alice")
+    for name, words in programs.items():
+        cluster.write(f"{PLACE}/{name}.sh", SCRIPT.format(place=PLACE, words=words), user="alice", mode=0o755)
 
 
 def _settings(cluster: VirtualCluster, record: int) -> dict[str, str]:
@@ -110,7 +142,7 @@ def _campaign() -> dict[str, Any]:
     return {
         "name": "bursts",
         "component": "burst-buffer",
-        "settings": {"space": {"library": ["burst"]}},
+        "settings": {"space": {"library": ["burst"], "write-back": ["ram"]}},
         "application": {"script": f"{PLACE}/tuned.sh", "user": "alice"},
         "search": {"budget": TRIALS},
         "repetitions": {"default_runs": 3, "final_pairs": 5},

@@ -103,17 +103,15 @@ QUEUES: Mapping[str, Sequence[str]] = {f"queue {seed}": _drawn(seed) for seed in
 
 
 @contextmanager
-def site(*options: str) -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
+def site(*options: str, rate: str = "80mbit") -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
     """Yield a cluster with the file system, the pool, Reprise, and the applications' scripts.
 
-    `options` are further options of the forwarders.
+    `options` are further options of the forwarders. `rate` is that of the links of data servers and I/O nodes.
     """
     with VirtualCluster(nodes=COMPUTE_NODES + len(IO_NODES)) as cluster:
         install(cluster)
         forwarding.install(cluster)
-        storage = Storage(
-            cluster, io_nodes=IO_NODES, servers=6, server_rate="80mbit", compute_rate="25mbit", io_rate="80mbit"
-        )
+        storage = Storage(cluster, io_nodes=IO_NODES, servers=6, server_rate=rate, compute_rate="25mbit", io_rate=rate)
         storage.start()
         forwarding.keep_for_forwarding(cluster, IO_NODES)
         for one in APPLICATIONS:
