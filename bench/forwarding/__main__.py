@@ -33,15 +33,13 @@ The last line of output is a JSON object with the results of the parts that ran,
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from bench.forwarder_queues.decisions import decide_ms, fixture
 from bench.forwarding import bursts, disturbed, forwarding_cost, live, stream
+from bench.parts import Results, parser, run
 
 REMAPS, KILLS = 1000, 200
 KEYS = (
@@ -49,7 +47,6 @@ KEYS = (
     *("stream_share", "overhead_pct", "mckp_vs_static", "mckp_vs_best_other"),
     *("burst_gain", "burst_worst", "burst_tuned_gain"),
 )
-Results = Mapping[str, Any]
 
 
 def _decisions(_: int) -> Results:
@@ -108,28 +105,10 @@ PARTS: Mapping[str, Callable[[int], Results]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the parts, print the JSON object, and return 1 if a part failed."""
-    summary = (__doc__ or "").splitlines()[0]
-    parser = argparse.ArgumentParser(prog="python -m bench.forwarding", description=summary)
-    parser.add_argument("--only", default=",".join(PARTS), help="parts to run, separated by commas")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of each comparison")
-    given = parser.parse_args(argv)
-    chosen = given.only.split(",")
-    if unknown := set(chosen) - set(PARTS):
-        parser.error(f"unknown part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
-    results: dict[str, Any] = {**dict.fromkeys(KEYS), "details": {}, "failed": []}
-    for name in chosen:
-        try:
-            found = dict(PARTS[name](given.rounds))
-        except Exception:  # the other parts continue
-            traceback.print_exc()
-            results["failed"].append(name)
-            continue
-        results["details"] |= found.pop("details", {})
-        results |= found
-        sys.stdout.write(f"{name}: {json.dumps(found)}\n")
-        sys.stdout.flush()
-    sys.stdout.write(json.dumps(results) + "\n")
-    return 1 if results["failed"] else 0
+    command_line = parser("forwarding", __doc__ or "", list(PARTS))
+    command_line.add_argument("--rounds", type=int, default=3, help="rounds of each comparison")
+    given = command_line.parse_args(argv)
+    return run(given.only, {name: partial(part, given.rounds) for name, part in PARTS.items()}, KEYS)
 
 
 if __name__ == "__main__":

@@ -20,43 +20,34 @@ The last line of output is a JSON object with the results of the parts that ran,
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from bench.parts import Results, parser, run
 from bench.patterns import bandits, detectors
 
 KEYS = ("bandit_share", "precision", "accuracy", "unseen_error", "detect_ms")
+
+
 PARTS: dict[str, Callable[[], Mapping[str, Any]]] = {
     "bandits": bandits.result,
     "detectors": lambda: detectors.result(detectors.FEATURES),
 }
 
 
+def _found(name: str) -> Results:
+    """Return what a part found: the values of its keys, and the others as its details."""
+    found = PARTS[name]()
+    others = {key: value for key, value in found.items() if key not in KEYS}
+    return {**{key: value for key, value in found.items() if key in KEYS}, "details": {name: others}}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the parts, print the JSON object, and return 1 if a part failed."""
-    summary = (__doc__ or "").splitlines()[0]
-    parser = argparse.ArgumentParser(prog="python -m bench.patterns", description=summary)
-    parser.add_argument("--only", default=",".join(PARTS), help="parts to run, separated by commas")
-    chosen = parser.parse_args(argv).only.split(",")
-    if unknown := set(chosen) - set(PARTS):
-        parser.error(f"unknown part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
-    results: dict[str, Any] = {**dict.fromkeys(KEYS), "details": {}, "failed": []}
-    for name in chosen:
-        sys.stderr.write(f"{name}\n")
-        try:
-            found = PARTS[name]()
-        except Exception:
-            traceback.print_exc()
-            results["failed"].append(name)
-            continue
-        results |= {key: found[key] for key in KEYS if key in found}
-        results["details"][name] = {key: value for key, value in found.items() if key not in KEYS}
-    sys.stdout.write(f"{json.dumps(results)}\n")
-    return 1 if results["failed"] else 0
+    chosen = parser("patterns", __doc__ or "", list(PARTS)).parse_args(argv).only
+    return run(chosen, {name: partial(_found, name) for name in PARTS}, KEYS)
 
 
 if __name__ == "__main__":
