@@ -11,7 +11,7 @@ Parts:
 - `stream` (a minute): a sequential stream on a virtual cluster.
 - `overhead` (5 minutes): programs that have nothing to forward.
 - `live` (two hours): queues of users' jobs under each policy, on a virtual cluster with a parallel file system.
-- `bursts` (half an hour): checkpoints of a program with and without burst buffers, and a campaign over their
+- `bursts` (an hour): checkpoints of a program with and without burst buffers, and a campaign over their
   parameters.
 
 The last line of output is a JSON object with the results of the parts that ran, and `null` for the others.
@@ -39,7 +39,7 @@ from functools import partial
 
 from bench.forwarder_queues.decisions import decide_ms, fixture
 from bench.forwarding import bursts, disturbed, forwarding_cost, live, stream
-from bench.parts import Results, parser, run
+from bench.run_parts import Results, parser, run
 
 REMAPS, KILLS = 1000, 200
 KEYS = (

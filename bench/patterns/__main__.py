@@ -25,8 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from bench.parts import Results, parser, run
 from bench.patterns import bandits, detectors
+from bench.run_parts import Results, parser, run
 
 KEYS = ("bandit_share", "precision", "accuracy", "unseen_error", "detect_ms")
 

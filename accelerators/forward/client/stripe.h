@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which burst buffer has which bytes of a file.
+// The bytes of a file that each burst buffer has.
 #ifndef FORWARD_STRIPE_H
 #define FORWARD_STRIPE_H
 

@@ -291,15 +291,18 @@ void destage_pump(struct cache *cache)
     const bool is_full = cache->has_flash
                              ? is_over(cache->journal.used, settings->flash_bytes, settings->flash_threshold)
                              : is_over(cache->ram_bytes, settings->ram_bytes, settings->ram_threshold);
+    const int64_t usual = settings->flash_destagers;
+    const int64_t most = settings->workers > usual ? settings->workers : usual;
     uint64_t wake_ns = 0;
     uint64_t idle = 0; // files in sequence for which nothing was started
-    while (idle < cache->dirty_count && cache->units < (unsigned)settings->flash_destagers) {
+    while (idle < cache->dirty_count && cache->units < (unsigned)most) {
         struct file *file = next_in_turn(cache);
         const uint64_t due_ns = file->first->arrived_ns + age_ns;
+        const bool is_urgent = file->first->sequence <= file->urgent;
         idle++;
-        if (is_full || file->first->sequence <= file->urgent || due_ns <= now_ns) {
+        if (is_urgent || ((is_full || due_ns <= now_ns) && cache->units < (unsigned)usual)) {
             idle = write_some(file) ? 0 : idle;
-        } else if (!wake_ns || due_ns < wake_ns) {
+        } else if (due_ns > now_ns && (!wake_ns || due_ns < wake_ns)) {
             wake_ns = due_ns;
         }
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of benchmarks that have several parts, each of which can be run alone."""
+"""The command line of benchmarks with several parts, each of them for itself."""
 
 from __future__ import annotations
 
