@@ -29,8 +29,6 @@ from bench.patterns import bandits, detectors
 from bench.run_parts import Results, parser, run
 
 KEYS = ("bandit_share", "precision", "accuracy", "unseen_error", "detect_ms")
-
-
 PARTS: dict[str, Callable[[], Mapping[str, Any]]] = {
     "bandits": bandits.result,
     "detectors": lambda: detectors.result(detectors.FEATURES),
