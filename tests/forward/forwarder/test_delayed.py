@@ -321,13 +321,13 @@ class Relay:
                 threading.Thread(target=self.pass_on, args=(far, near, []), daemon=True).start()
 
     def pass_on(self, source: socket.socket, to: socket.socket, written: list[int]) -> None:
-        stream = source.makefile("rb")
-        while head := stream.read(4):
-            rest = stream.read(struct.unpack("<I", head)[0] - 4)
-            if rest[0] == TWRITE:
-                written.append(struct.unpack("<I", rest[3:7])[0])
-            to.sendall(head + rest)
-        with suppress(OSError):
+        with suppress(OSError):  # the forwarder is stopped with requests under way
+            stream = source.makefile("rb")
+            while head := stream.read(4):
+                rest = stream.read(struct.unpack("<I", head)[0] - 4)
+                if rest[0] == TWRITE:
+                    written.append(struct.unpack("<I", rest[3:7])[0])
+                to.sendall(head + rest)
             to.shutdown(socket.SHUT_WR)
 
 
