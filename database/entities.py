@@ -182,7 +182,7 @@ class RecordText(NamedTuple):
     """The part of a record that decisions need, as the database stores it: JSON is text, and nothing is checked.
 
     `quarantined_for` has the ids of the users for whom the record is quarantined. `subject` is the text from which
-    `gain_subject.subject_in` derives the subject of the gain.
+    `gain_subject.subject_in` derives the subject of the gain, and `io_kinds` that for `record_io_kinds.kinds_in_text`.
     """
 
     id: int
@@ -198,6 +198,7 @@ class RecordText(NamedTuple):
     status: str
     quarantined_for: str = "[]"
     subject: str = "[]"
+    io_kinds: str = "[]"
 
 
 @dataclass(frozen=True)
@@ -477,12 +478,14 @@ class JobPattern:
 
     `pattern` is its text, such as `write/shared/strided/64K`, or `unknown`. `seconds` is the number of seconds with the
     pattern, added up over all forwarders, and `bytes` is the number of bytes that were read or written in them.
+    `confirmed_bytes` are those of processes whose user munge confirmed to be the job's.
     """
 
     outcome_id: int
     pattern: str
     seconds: float
     bytes: int
+    confirmed_bytes: int = 0
 
 
 @dataclass(frozen=True)

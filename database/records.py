@@ -23,6 +23,7 @@ from reprise.database.entities import (
 from reprise.database.errors import NotFoundError
 from reprise.database.gain_subject import SUBJECT_SQL
 from reprise.database.joint_component import has_part
+from reprise.database.record_io_kinds import KINDS_SQL
 from reprise.database.row_codec import Table
 from reprise.database.secret_masking import masked_text
 from reprise.database.store import Store
@@ -35,8 +36,9 @@ STATUS_CHANGE = Table("record_status", StatusChange)
 
 FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the smallest and the largest row id in SQLite
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
-_COLUMNS = ", ".join(name for name in RecordText._fields if name not in ("quarantined_for", "subject"))
-_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (names from `entities`)
+_COMPUTED = ("quarantined_for", "subject", "io_kinds")
+_COLUMNS = ", ".join(name for name in RecordText._fields if name not in _COMPUTED)
+_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL}, {KINDS_SQL} FROM record"  # noqa: S608 (names from `entities`)
 _CHANGED_TEXTS = f"{_TEXTS} WHERE id IN (SELECT record_id FROM record_change WHERE id > ?) ORDER BY id"  # noqa: S608
 _OF_COMPONENT = f"""
 SELECT * FROM record

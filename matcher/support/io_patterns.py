@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reprise.database.entities import JobPattern, Outcome, Record
-from reprise.matcher.detection.record_patterns import kinds_in, otherwise
+from reprise.database.record_io_kinds import kinds_in
+from reprise.matcher.detection.record_patterns import otherwise
 from reprise.matcher.support.job_story import Story
 
 SHOWN = 4

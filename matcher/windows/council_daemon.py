@@ -24,9 +24,9 @@ from typing import Any
 
 from reprise import __version__
 from reprise.config import Config, host_and_port
-from reprise.database.entities import JobPattern
 from reprise.database.errors import DatabaseError
 from reprise.database.for_daemon import DaemonDatabase
+from reprise.database.job_patterns import Seen
 from reprise.eventlog import Throttle, line, log_to
 from reprise.matcher.council import learned_windows, recorded_metrics
 from reprise.matcher.council.council_settings import CouncilSettings, Learner
@@ -109,7 +109,7 @@ class _Keeper:
             while True:
                 is_last = stop.is_set()
                 document = None
-                patterns: Mapping[int, Sequence[JobPattern]] = {}
+                patterns: Sequence[Seen] = ()
                 if is_last or time.monotonic() - stored_at >= STORE_S:
                     document, stored_at = learned_windows.document(council.learned), time.monotonic()
                     patterns = seen.taken()
@@ -127,7 +127,7 @@ class _Keeper:
         self,
         lines: Sequence[str],
         document: dict[str, Any] | None,
-        patterns: Mapping[int, Sequence[JobPattern]],
+        patterns: Sequence[Seen],
         wanted: Sequence[int],
     ) -> Mapping[int, AbstractSet[str]] | None:
         try:
@@ -140,8 +140,8 @@ class _Keeper:
         self._keep(patterns)
         return self._verdicts(wanted)
 
-    def _keep(self, patterns: Mapping[int, Sequence[JobPattern]]) -> None:
-        """Store jobs' patterns. If the database cannot be written, they are lost: they are for information only."""
+    def _keep(self, patterns: Sequence[Seen]) -> None:
+        """Store jobs' patterns. If the database cannot be written, they are lost: no job needs them."""
         if not patterns or not self._path.exists():
             return
         try:

@@ -69,7 +69,7 @@ class Deliberation:
         """Take a forwarder's report, and return it with its pattern."""
         found = classified(message.measured, self._detector)
         for one, pattern in found:
-            self.seen.see(one.job, pattern, one.seconds, one.bytes)
+            self.seen.see(one.job, pattern, one.seconds, one.bytes, one.user)
         report = Report(
             message.name,
             dominant_pattern(found, sum(one.bytes for one in message.measured)),

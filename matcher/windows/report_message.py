@@ -32,13 +32,15 @@ Job = Annotated[str, StringConstraints(max_length=63)]
 class Measured:
     """Features of a job's reads or writes in the last second, its length, and the bytes that were read or written.
 
-    `job` is the name that the job's processes gave.
+    `job` is the name that the job's processes gave. `user` is the user ID that munge confirmed for all of the job's
+    connections, None if it confirmed none or several.
     """
 
     job: str
     seconds: float
     bytes: int
     features: Features
+    user: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class _Pattern(Section):
     request_mean: Number | None
     distance_mean: Number | None
     window_us: Count | None
+    user: Annotated[StrictInt, Field(ge=0, lt=2**32 - 1)] | None = None
 
 
 class _Report(Section):
@@ -129,4 +132,4 @@ def _measured(pattern: _Pattern) -> Measured | None:
         request_mean=pattern.request_mean,
         distance_mean=pattern.distance_mean,
     )
-    return Measured(pattern.job, pattern.seconds, pattern.bytes, features)
+    return Measured(pattern.job, pattern.seconds, pattern.bytes, features, pattern.user)

@@ -19,9 +19,9 @@ from reprise.config import Config
 from reprise.database.entities import Trial
 from reprise.database.forwarding import COMPONENT
 from reprise.database.gain_subject import GAIN_OF
+from reprise.database.record_io_kinds import PATTERNS
 from reprise.matcher.arbiter.job_variables import LIBRARY, MAP
 from reprise.matcher.arbiter.record_curve import with_samples
-from reprise.matcher.detection.record_patterns import PATTERNS
 from reprise.matcher.errors import ArbiterError
 from reprise.tuner.components import forwarded, libraries
 from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload

@@ -50,9 +50,11 @@ static uint32_t attach(struct request *request)
     uint16_t export_bytes;
     const char *user = wire_string(message->bytes, message->length, &position, &user_bytes);
     const char *export = wire_string(message->bytes, message->length, &position, &export_bytes);
-    if (wire_get32(message->bytes + 11) != NO_FID && !replace(request, 11)) {
+    const struct fid *auth = NULL;
+    if (wire_get32(message->bytes + 11) != NO_FID && !(auth = replace(request, 11))) {
         return EBADF;
     }
+    request->is_proved = auth && auth->is_auth;
     const uint32_t number = message->length - position >= 4 ? wire_get32(message->bytes + position) : NO_FID;
     struct root *root = root_new(export, export_bytes, number);
     if (!root) {
@@ -204,8 +206,10 @@ int effects_of_reply(struct request *request, const struct message *reply)
         opened(request, reply);
     } else if (request->created) {
         request->created->pending = false;
+        request->created->is_auth = request->type == TAUTH;
         if (request->type == TATTACH) {
             request->session->attached = true;
+            metrics_let_in(request->session->job, request->is_proved ? request->created->root->user : USER_UNKNOWN);
             request->created->path = strdup("");
             request->created->inode = wire_get64(reply->bytes + 12);
             request->created->qid_type = reply->bytes[7];

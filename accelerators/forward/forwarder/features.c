@@ -40,9 +40,14 @@ static void print_json(const struct job *job, const char *operation, const struc
         fputs(", \"distance_mean\": null", to);
     }
     if (features->window_us != WINDOW_NONE) {
-        fprintf(to, ", \"window_us\": %" PRIu32 "}", features->window_us);
+        fprintf(to, ", \"window_us\": %" PRIu32, features->window_us);
     } else {
-        fputs(", \"window_us\": null}", to);
+        fputs(", \"window_us\": null", to);
+    }
+    if (job->user != USER_UNKNOWN) {
+        fprintf(to, ", \"user\": %" PRIu32 "}", job->user);
+    } else {
+        fputs(", \"user\": null}", to);
     }
 }
 

@@ -37,13 +37,13 @@ struct job *metrics_job(struct metrics *metrics, const char *name)
     }
     struct job *job = metrics->job_count < JOBS_MAX ? &metrics->jobs[metrics->job_count++] : oldest(metrics);
     if (job) {
-        *job = (struct job){.write_back = -1, .number = ++metrics->names};
+        *job = (struct job){.user = USER_UNKNOWN, .write_back = -1, .number = ++metrics->names};
         memcpy(job->name, clean, sizeof clean);
         return job;
     }
     job = &metrics->jobs[JOBS_MAX];
     if (!job->name[0]) {
-        *job = (struct job){.write_back = -1, .number = ++metrics->names};
+        *job = (struct job){.user = USER_UNKNOWN, .write_back = -1, .number = ++metrics->names};
         memcpy(job->name, "other", sizeof "other");
     }
     return job;
@@ -63,6 +63,12 @@ void metrics_leave(struct metrics *metrics, struct job *job)
         job->users--;
         job->last_used = ++metrics->uses;
     }
+}
+
+void metrics_let_in(struct job *job, uint32_t user)
+{
+    job->user = !job->has_user || job->user == user ? user : USER_UNKNOWN;
+    job->has_user = true;
 }
 
 void metrics_count(struct job *job, enum operation operation, uint64_t bytes, uint64_t latency_ns)

@@ -3,6 +3,7 @@
 #ifndef FORWARDER_METRICS_H
 #define FORWARDER_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,10 +14,14 @@ enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_OTHER, OPERATIONS };
 
 extern const char *const metrics_operations[]; // names
 
+#define USER_UNKNOWN UINT32_MAX // no user has this ID
+
 #define LATENCIES 14 // buckets of 16 us, 64 us, ... each four times as long; the last one has no upper limit
 
 struct job {
     char name[JOB_NAME_MAX + 1];
+    bool has_user;      // a connection was let in
+    uint32_t user;      // whom munge confirmed, for all connections; USER_UNKNOWN: nobody, or several
     unsigned users;     // connections of the job
     uint64_t last_used; // order of use
     int write_back;     // chosen for the job; -1: the forwarder's
@@ -66,6 +71,10 @@ struct job *metrics_job(struct metrics *metrics, const char *name);
 // Count a connection of a job, or its end; NULL is allowed.
 void metrics_use(struct metrics *metrics, struct job *job);
 void metrics_leave(struct metrics *metrics, struct job *job);
+
+// Note the user of a connection of the job that diod let in; USER_UNKNOWN: munge did not confirm one. A job's name is a
+// claim, so requests of several users may be counted under it: then the job has no user until its place is taken.
+void metrics_let_in(struct job *job, uint32_t user);
 
 // Count an answered request of a job.
 void metrics_count(struct job *job, enum operation operation, uint64_t bytes, uint64_t latency_ns);

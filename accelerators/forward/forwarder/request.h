@@ -24,6 +24,7 @@ struct request {
     enum request_state state;
     bool is_ordered; // it is in its fid's list
     bool is_checked; // the cache has let it pass
+    bool is_proved;  // of a Tattach: it refers to a credential
     bool drains;     // of a Tversion: the reply waits for all delayed writes
     struct fid *fid;
     struct fid *created; // by this request

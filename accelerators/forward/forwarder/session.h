@@ -25,6 +25,7 @@ struct fid {
     bool pending;      // the reply to the request that creates it has not arrived
     bool ended;        // a request that ends it is in service
     bool is_open;
+    bool is_auth;   // diod takes a credential through it
     uint32_t flags; // of the open
     uint64_t inode;
     uint8_t qid_type;

@@ -84,6 +84,12 @@ static void print_metrics(const uint64_t *words)
     printf("replaced %" PRIu64 "\n", metrics.patterns.replaced);
 }
 
+static void let_in(const uint64_t *words)
+{
+    metrics_let_in(job_of(words[0]), (uint32_t)words[1]);
+    printf("%" PRIu32 "\n", job_of(words[0])->user);
+}
+
 static uint64_t elapsed_ns(void)
 {
     struct timespec now;
@@ -118,9 +124,9 @@ int main(void)
         const char *name;
         int words;
         void (*play)(const uint64_t *words);
-    } commands[] = {{"start", 2, start},           {"clock", 1, set_clock},   {"arrived", 6, arrived},
-                    {"served", 4, served},         {"window", 2, set_window}, {"json", 1, print_json},
-                    {"metrics", 1, print_metrics}, {"time", 3, time_requests}};
+    } commands[] = {{"start", 2, start},           {"clock", 1, set_clock},    {"arrived", 6, arrived},
+                    {"served", 4, served},         {"window", 2, set_window},  {"json", 1, print_json},
+                    {"metrics", 1, print_metrics}, {"time", 3, time_requests}, {"let-in", 2, let_in}};
     char line[200];
     while (fgets(line, sizeof line, stdin)) {
         char name[20] = "";

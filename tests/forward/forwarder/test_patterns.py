@@ -91,6 +91,7 @@ def test_a_pattern_has_the_five_features_and_the_bandwidth(drivers: Drivers) -> 
         "request_mean": (4096 + 1000 + 10 + 2 * 65536) / 5,
         "distance_mean": (2000 + 65536) / 2,
         "window_us": None,
+        "user": None,
     }
 
 
@@ -281,3 +282,22 @@ def test_patterns_of_jobs_are_counted_with_diod(place: Place, options: tuple[str
     assert stream["distance_mean"] == 0
     assert (gaps["job"], gaps["operation"], gaps["files"], gaps["request_mean"]) == ("job-2", "read", 1, 4096)
     assert gaps["distance_mean"] == 1000
+
+
+# Users
+
+
+def test_a_name_that_several_users_or_unconfirmed_ones_give_has_no_user(drivers: Drivers) -> None:
+    unknown = 2**32 - 1
+    of_job = {1: [1000, 1000, 0], 2: [1000, 1001, 1000, 1001], 3: [unknown, 1000], 4: [1000, unknown, 1000], 5: [0]}
+    lines = [f"let-in {job} {user}" for job, users in of_job.items() for user in users]
+    confirmed = [1000, 1000, unknown, 1000, *[unknown] * 3, unknown, unknown, 1000, unknown, unknown, 0]
+    assert drivers.drive("patterns", lines) == [str(user) for user in confirmed]
+
+
+def test_the_pattern_of_a_job_has_its_user(drivers: Drivers) -> None:
+    played = Counted(drivers)
+    played.lines.append("let-in 1 1000")
+    played.request(7, 0, 4096)
+    *_, line = played.printed(f"json {101 * S}")
+    assert [one["user"] for one in json.loads(line)] == [1000]

@@ -199,7 +199,7 @@ def test_a_records_text_equals_its_row(database: Database) -> None:
     number = database.add_record(free())
     (text,) = database.record_texts()
     row = RECORD.encode(free(id=number))
-    added = {"quarantined_for": "[]", "subject": "[null,null]"}
+    added = {"quarantined_for": "[]", "subject": "[null,null]", "io_kinds": "[null,null]"}
     assert text._asdict() == {**{name: row.get(name, number) for name in text._fields}, **added}
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from reprise.database import Database
-from reprise.database.entities import JobPattern, RecordProfile, RecordStatus, UserQuarantine
+from reprise.database.entities import RecordProfile, RecordStatus, UserQuarantine
+from reprise.database.job_patterns import Seen
 from reprise.matcher.decision.known_records import readable
 from tests.places import ROOT
 from tests.unit.database_values import decision, forwarder_share, outcome, record
@@ -34,7 +35,7 @@ def file(tmp_path: Path) -> Path:
                 decision(f"d{number}", uid=uid, user=user, metadata=metadata, record_id=record_id, job_id=number)
             )
             database.report_start(outcome(uid=uid, job_id=number, decision_id=f"d{number}"))
-            database.add_job_patterns("c", {number: [JobPattern(0, "write/shared/strided/64K", 1.0, 5)]}, 1001.0)
+            database.add_job_patterns("c", [Seen(number, "write/shared/strided/64K", 1.0, 5)], 1001.0)
             share = forwarder_share(number, uid=uid, reason=f"job of {user} started")
             database.set_forwarding("c", [*database.shares_now("c"), share], [], 8.0)
         database.set_record_status(1, RecordStatus.RETIRED, at=7.0, reason="the user left")

@@ -47,7 +47,7 @@ ROWS: dict[str, Any] = {
     "prediction": Prediction("f", "romio", "1", "write", 1.0, "xgboost 3", {}, [], 0, id=1),
     "forwarder_share": forwarder_share(id=1),
     "forwarder_state": ForwarderState("c", "10.0.1.1:5640", False, 5.0, "Connection refused", id=1),
-    "job_pattern": JobPattern(1, "write/shared/strided/64K", 12.5, 10**9),
+    "job_pattern": JobPattern(1, "write/shared/strided/64K", 12.5, 10**9, 10**8),
 }
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from reprise.database.entities import JobPattern
+from reprise.database.job_patterns import Seen
+from reprise.database.record_io_kinds import PATTERNS, kinds_in
 from reprise.matcher.council.access_pattern import pattern_of
 from reprise.matcher.detection import seen_patterns
-from reprise.matcher.detection.record_patterns import PATTERNS, kind_of, kinds_in, otherwise
+from reprise.matcher.detection.record_patterns import kind_of, otherwise
 from reprise.matcher.detection.seen_patterns import SeenPatterns
 
 TEXT = "write/shared/strided/16K"
@@ -22,18 +24,21 @@ def test_seconds_and_bytes_are_added_up_by_pattern_until_they_are_taken() -> Non
     for pattern, size in ((STRIDED, 100), (STRIDED, 50), (None, 7)):
         seen.see("4711", pattern, 0.5, size)
     seen.see("12-steady", STRIDED, 1.0, 1)
-    assert seen.taken() == {
-        4711: [JobPattern(0, TEXT, 1.0, 150), JobPattern(0, "unknown", 0.5, 7)],
-        12: [JobPattern(0, TEXT, 1.0, 1)],
-    }
-    assert seen.taken() == {}
+    seen.see("4711", STRIDED, 1.0, 5, 1000)
+    assert seen.taken() == [
+        Seen(4711, TEXT, 1.0, 150),
+        Seen(4711, "unknown", 0.5, 7),
+        Seen(12, TEXT, 1.0, 1),
+        Seen(4711, TEXT, 1.0, 5, 1000),
+    ]
+    assert seen.taken() == []
 
 
 @pytest.mark.parametrize("name", ["", "alice", "other", "0", "-1", "007", "4711; DROP", "99999999999", "1-", "4711\n"])
 def test_names_that_are_no_numbers_of_jobs_are_left_out(name: str) -> None:
     seen = SeenPatterns()
     seen.see(name, STRIDED, 1.0, 1)
-    assert seen.taken() == {}
+    assert seen.taken() == []
 
 
 def test_names_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +46,7 @@ def test_names_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = SeenPatterns()
     for number in (1, 2, 3, 2):
         seen.see(str(number), STRIDED, 1.0, 1)
-    assert {job: some[0].bytes for job, some in seen.taken().items()} == {1: 1, 2: 2}
+    assert {one.job: one.bytes for one in seen.taken()} == {1: 1, 2: 2}
 
 
 def of(**bytes_of: int) -> list[JobPattern]:
@@ -79,8 +84,8 @@ def test_the_kind_of_a_pattern_leaves_out_the_size() -> None:
 
 def test_the_kinds_of_a_record_are_those_of_its_part() -> None:
     own = {"parameters": {"forwarders": 2}, PATTERNS: KINDS}
-    assert kinds_in(own) == KINDS
-    assert kinds_in({"parts": {"forwarders": {"parametrization": own}, "romio": {}}}) == KINDS
+    assert list(kinds_in(own)) == KINDS
+    assert kinds_in({"parts": {"forwarders": {"parametrization": own}, "romio": {}}}) == tuple(KINDS)
     others: list[dict[str, Any]] = [
         {},
         {PATTERNS: None},
@@ -89,4 +94,4 @@ def test_the_kinds_of_a_record_are_those_of_its_part() -> None:
         {"parts": {"romio": {}}},
         {"parts": 3},
     ]
-    assert [kinds_in(one) for one in others] == [[]] * len(others)
+    assert [kinds_in(one) for one in others] == [()] * len(others)

@@ -7,7 +7,7 @@ import dataclasses
 import json
 
 from reprise.database.entities import JobPattern
-from reprise.matcher.detection.record_patterns import PATTERNS
+from reprise.database.record_io_kinds import PATTERNS
 from reprise.matcher.linkage import load
 from reprise.matcher.support.explainer import _fitting
 from reprise.matcher.support.hidden_words import hide

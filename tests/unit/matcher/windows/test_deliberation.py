@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from reprise.database.entities import JobPattern
+from reprise.database.job_patterns import Seen
 from reprise.matcher.council.council_settings import CouncilSettings, Learner
 from reprise.matcher.council.window_council import Council, Mode
 from reprise.matcher.windows.deliberation import Deliberation
@@ -108,8 +108,11 @@ def test_the_patterns_of_jobs_are_kept_until_they_are_taken() -> None:
     others = [pattern("7", 50, operation="read"), pattern("4711", 10, distance_mean=None), pattern("alice", 5)]
     for number in (0, 1):
         of.take(message(number, patterns=[pattern("4711", 100, seconds=0.5), *others]), 0)
-    assert of.seen.taken() == {
-        4711: [JobPattern(0, "write/shared/strided/16K", 1.0, 200), JobPattern(0, "unknown", 2.0, 20)],
-        7: [JobPattern(0, "read/shared/strided/16K", 2.0, 100)],
-    }
-    assert of.seen.taken() == {}
+    of.take(message(2, patterns=[pattern("4711", 1, user=1000)]), 0)
+    assert sorted(of.seen.taken(), key=lambda one: one.bytes) == [
+        Seen(4711, "write/shared/strided/16K", 1.0, 1, 1000),
+        Seen(4711, "unknown", 2.0, 20),
+        Seen(7, "read/shared/strided/16K", 2.0, 100),
+        Seen(4711, "write/shared/strided/16K", 1.0, 200),
+    ]
+    assert of.seen.taken() == []

@@ -28,9 +28,16 @@ def test_distances_between_any_offsets_are_read() -> None:
 def test_the_largest_report_is_below_the_limit_with_munge() -> None:
     """A credential of munge takes four bytes for three, and some 200 more."""
     name = "x" * 63
-    many = [pattern(name, 2**63 - 1, distance_mean=1.23456789012345e17, requests=2**63 - 1)] * MOST_OPERATIONS
+    many = [
+        pattern(name, 2**63 - 1, distance_mean=1.23456789012345e17, requests=2**63 - 1, user=2**32 - 2)
+    ] * MOST_OPERATIONS
     text = json.dumps(sent(4095, jobs=[name] * MOST_JOBS, patterns=many)).encode()
     assert read(text) and len(text) * 4 / 3 + 500 < LONGEST
+
+
+def test_the_user_of_a_pattern_is_known_if_the_forwarder_reports_one() -> None:
+    found = message(patterns=[pattern(), pattern(user=None), pattern(user=0), pattern(user=1000)])
+    assert [one.user for one in found.measured] == [None, None, 0, 1000]
 
 
 WRONG: dict[str, dict[str, Any]] = {
@@ -54,6 +61,9 @@ WRONG: dict[str, dict[str, Any]] = {
     "another operation": {"patterns": [pattern(operation="other")]},
     "too many patterns": {"patterns": [pattern()] * 131},
     "another key": {"more": 1},
+    "a negative user": {"patterns": [pattern(user=-1)]},
+    "a user that is no number": {"patterns": [pattern(user="root")]},
+    "a user that no user can have": {"patterns": [pattern(user=2**32 - 1)]},
     "a negative distance": {"patterns": [pattern(distance_mean=-1)]},
 }
 
