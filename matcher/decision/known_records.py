@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import isfinite
 from posixpath import dirname
@@ -22,8 +22,10 @@ from pydantic import Json as JsonText
 from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.database.entities import RecordStatus, RecordText, Scope
 from reprise.database.gain_subject import subject_in
+from reprise.database.record_io_kinds import kinds_in_text
 from reprise.eventlog import line
 from reprise.matcher.arbiter import job_variables
+from reprise.matcher.detection.record_patterns import known_kinds
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import NOT_QUICK, JobMetadata
 from reprise.matcher.wire.protocol import environment_problem
@@ -200,6 +202,8 @@ def read(row: RecordText, forwarding: Mapping[str, Mapping[str, str]] = NO_VARIA
         terms = _terms(*shared, names, row.gain_low > 0, problem, _places(values))
         where = "metadata."
         metadata = JobMetadata.from_text(row.metadata) if terms.scope is Scope.APPLICATION else None
+        if metadata and (kinds := known_kinds(kinds_in_text(row.io_kinds))):
+            metadata = replace(metadata, io_patterns=kinds)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error

@@ -157,7 +157,7 @@ class Asked:
         """
         snapshot = self._served.snapshot
         self._similar = self._comparison.leading(k, similar=True)
-        rows = self._similar.rows[self._similar.most >= snapshot.reached[0] - snapshot.margin]
+        rows = self._similar.rows[self._similar.most >= snapshot.reached[0] - self._comparison.margin]
         codes = np.flatnonzero(np.bincount(snapshot.labels[rows]))
         return self._linkage(k, self._similar), [self._served.labels[code] for code in codes.tolist()]
 

@@ -110,6 +110,17 @@ def _own_script(job: JobMetadata) -> str:
     return f"{job.user} {job.directory} {job.script}" if job.script and not job.program else ""
 
 
+def _io_pattern(operation: str) -> Feature:
+    """Return the feature with the kind of the job's reads or writes; "" if it is unknown, or if there are several."""
+    prefix = f"{operation}/"
+
+    def of(job: JobMetadata, _: tzinfo | None) -> str:
+        found = [kind.removeprefix(prefix) for kind in job.io_patterns if kind.startswith(prefix)]
+        return found[0] if len(found) == 1 else ""
+
+    return Feature(Kind.TEXT, of)
+
+
 FEATURES: dict[str, Feature] = {
     "user": Feature(Kind.TEXT, lambda job, _: job.user),
     "job_name": Feature(Kind.TEXT, lambda job, _: job.job_name),
@@ -143,6 +154,10 @@ FEATURES: dict[str, Feature] = {
     "functions": Feature(Kind.TEXT, lambda job, _: job.functions),
     "imports": Feature(Kind.TEXT, lambda job, _: job.imports),
     "contents": Feature(Kind.TEXT, lambda job, _: job.contents),
+    "read_pattern": _io_pattern("read"),
+    "write_pattern": _io_pattern("write"),
 }
 OF_PROGRAM_FILE = ("build_id", "functions", "imports", "contents")
 """Names of the features that are computed from the contents of the program's file."""
+OF_IO = ("read_pattern", "write_pattern")
+"""Names of the features that are computed from access patterns, which most jobs and records do not have."""

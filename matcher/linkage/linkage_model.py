@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from reprise.config import ConfigError, first_problem, read_toml
 from reprise.errors import RepriseError
-from reprise.matcher.linkage.features import FEATURES, OF_PROGRAM_FILE, Kind
+from reprise.matcher.linkage.features import FEATURES, OF_IO, OF_PROGRAM_FILE, Kind
 
 PRESETS = Path(__file__).parent / "models"
 
@@ -217,6 +217,11 @@ class Model(_Table):
     def compares_program_files(self) -> bool:
         """Whether the model compares the contents of program files."""
         return any(part.feature in OF_PROGRAM_FILE for field in self.fields for part in field.parts)
+
+    @property
+    def compares_io_patterns(self) -> bool:
+        """Whether the model compares access patterns."""
+        return any(part.feature in OF_IO for field in self.fields for part in field.parts)
 
     def curves(self) -> list[list[Curve]]:
         """Return the curves of each field's parts. If `scoring` is "mean", the curves' largest values sum to 1."""

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from reprise.matcher.linkage import kernel
 from reprise.matcher.linkage.arrays import Codes, Indices, Reals
 from reprise.matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
+from reprise.matcher.linkage.features import OF_IO
 from reprise.matcher.linkage.linkage_model import Curve, Model
 
 TOTAL_DECIMALS = 12
@@ -120,6 +121,19 @@ class Contribution:
         self.margin = float(np.abs(rises).max()) * TOLERANCE
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether the part can be added last, because it needs no bounds, and be left out if it `adds_nothing`."""
+        return self.curve.unknown == 0 and isinstance(self.view, ExactView)
+
+    def adds_nothing(self, held: Held) -> bool:
+        """Return whether the part adds 0 to all rows, because the new job's or all records' values are unknown.
+
+        The part must be one that may be left out.
+        """
+        known_values = self.view.size - (self.view.unknown() >= 0)
+        return not known_values or self.view.is_unknown(held.query)
+
     def bounds(self, held: Held, codes: Codes | None) -> Bounds:
         """Return upper and lower bounds of the contributions of the distinct values with the codes `codes`.
 
@@ -201,7 +215,8 @@ class Snapshot:
     """The table's rows at one point in time.
 
     `labels`: codes of the records' labels. `alive`: False for removed records. `columns` and `codes` have one element
-    for each part of the model.
+    for each part of the model. `margin` is the accuracy of totals for jobs to which the parts `rare` add nothing, and
+    `margin_with_rare` that for other jobs.
     """
 
     def __init__(
@@ -224,20 +239,31 @@ class Snapshot:
         self.start = np.where(alive, always, -np.inf)
         cheap_ns = max(EVERY_ROW_NS, PER_ROW_NS * len(alive))
         varying = {number for number, part in enumerate(self.parts) if part.constant is None}
+        features = [part.feature for field in model.fields for part in field.parts]
+        # Parts that nearly always add nothing are left out for most jobs, and added last for others. So the other parts
+        # are added in the same order, with the same rounding errors, whether the model has these parts or not.
+        self.rare = sorted(
+            number for number in varying if features[number] in OF_IO and self.parts[number].may_be_left_out
+        )
+        varying.difference_update(self.rare)
         costs = [part.view.size * part.view.cost_ns for part in self.parts]
         self.cheap = {number for number in varying if costs[number] <= cheap_ns}
         merged = [number for number in sorted(self.cheap) if self.parts[number].view.is_certain]
         groups = _groups(merged, [part.view.size for part in self.parts], min(MERGED, len(alive) // 2))
         self.axes = [self._axis(group) for group in groups]
         self.stages = sorted(varying - set(merged), key=costs.__getitem__)
-        scale = abs(model.offset) + sum(part.largest for part in self.parts)
-        rounding = scale * 2.0**-52 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
         self.reached = (  # totals below the first number miss the threshold; totals from the second number on reach it
             model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
             model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
         )
-        self.margin = rounding + sum(part.margin for part in self.parts) + 10.0**-TOTAL_DECIMALS
+        self.margin_with_rare = self._margin(self.parts)
+        self.margin = self._margin([part for number, part in enumerate(self.parts) if number not in self.rare])
+
+    def _margin(self, parts: Sequence[Contribution]) -> float:
+        scale = abs(self.model.offset) + sum(part.largest for part in parts)
+        rounding = scale * 2.0**-52 * (len(parts) + 2)
+        return rounding + sum(part.margin for part in parts) + 10.0**-TOTAL_DECIMALS
 
     def _axis(self, group: tuple[int, ...]) -> Axis:
         codes = self.parts[group[0]].codes
@@ -295,13 +321,18 @@ class Leading:
 
 
 class Comparison:
-    """Comparison of one new job with all rows of a snapshot. `values` has one value for each part."""
+    """Comparison of one new job with all rows of a snapshot. `values` has one value for each part.
+
+    `margin` is the accuracy of totals.
+    """
 
     def __init__(self, snapshot: Snapshot, values: Sequence[Any]) -> None:
         self._snapshot = snapshot
         self._parts = snapshot.parts
         self._held = [part.held(part.view.prepared(value)) for part, value in zip(self._parts, values, strict=True)]
         self._stages = list(snapshot.stages)
+        self._rare = [number for number in snapshot.rare if not self._parts[number].adds_nothing(self._held[number])]
+        self.margin = snapshot.margin_with_rare if self._rare else snapshot.margin
         self._base = self._of_every_row()
 
     def _of_every_row(self) -> Reals:
@@ -320,6 +351,9 @@ class Comparison:
             several = [self._parts[number].bounds(self._held[number], None)[0] for number in axis.parts]
             tables.append(kernel.combined(several))
             codes.append(axis.codes)
+        for number in self._rare:
+            tables.append(self._parts[number].bounds(self._held[number], None)[0])
+            codes.append(self._parts[number].codes)
         return kernel.add_up(self._snapshot.start, tables, codes)
 
     def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
@@ -328,16 +362,16 @@ class Comparison:
         If `rows` is given, all other rows are ignored.
         """
         snapshot = self._snapshot
-        bound = snapshot.reached[0] - snapshot.margin if similar or snapshot.preferred else np.inf
+        bound = snapshot.reached[0] - self.margin if similar or snapshot.preferred else np.inf
         if rows is None and not self._stages:
-            found = kernel.leading(self._base, k, bound, 2 * snapshot.margin)
+            found = kernel.leading(self._base, k, bound, 2 * self.margin)
             totals = self._base[found]
             return Leading(found, totals, totals)
         return self._narrowed(k, bound, rows)
 
     def best(self, k: int, leading: Leading) -> Ranked:
         """Return the best `k` rows of `leading`."""
-        slack = 2 * self._snapshot.margin
+        slack = 2 * self.margin
         ranks = self._ranks(leading)
         chosen, is_close = self._chosen(k, ranks, leading.least, leading.rows, slack)
         if len(chosen) == 0 or (leading.is_certain and not is_close):
@@ -361,7 +395,7 @@ class Comparison:
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)
-        margin, (under, over) = self._snapshot.margin, self._snapshot.reached
+        margin, (under, over) = self.margin, self._snapshot.reached
         reaches = leading.least >= over + margin
         unsure = np.flatnonzero(~reaches & (leading.most >= under - margin))
         model = self._snapshot.model
@@ -387,7 +421,7 @@ class Comparison:
                 return -np.inf
             return min(float(np.partition(least, -k)[-k]), bound)
 
-        margin = self._snapshot.margin
+        margin = self.margin
         stages = list(self._stages)
         most: Reals = self._base if rows is None else self._base[rows]
         least = most

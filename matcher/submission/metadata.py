@@ -37,6 +37,8 @@ class JobMetadata:
     identify the program (matcher.submission.program_identity); `runtime` is the program's loader or sanitizer if a
     preloaded library may conflict with it. `mpi_signs` are signs of the MPI that the job uses, in addition to the
     modules (matcher.submission.mpi_signs), and `mpi_library` is the MPI library that the program's file needs.
+    `io_patterns` are kinds of accesses, such as `write/shared/strided`: for a tuned job those of its record, for a new
+    job those that I/O forwarders saw in earlier jobs of the user with the same program (matcher.detection.usual_kinds).
     `processors` is the number of processors that Slurm allocates to the job on each node. `memory` is the memory that
     the job may use on each node, in MiB; 0 means all memory of the node. `processors` and `memory` are known only once
     the job runs. `gpus` is True if the job visibly gets GPUs. `runtime`, `mpi_signs`, `mpi_library`, `processors`,
@@ -71,11 +73,12 @@ class JobMetadata:
     gpus: bool = False
     mpi_signs: tuple[str, ...] = ()
     mpi_library: str = ""
+    io_patterns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; `from_json` is its inverse."""
         options = {key: list(values) for key, values in self.options.items()}
-        lists = {name: list(getattr(self, name)) for name in ("modules", "programs", "mpi_signs")}
+        lists = {name: list(getattr(self, name)) for name in ("modules", "programs", "mpi_signs", "io_patterns")}
         return {**vars(self), "options": options, **lists}
 
     @classmethod

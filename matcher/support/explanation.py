@@ -17,6 +17,7 @@ from typing import Any
 from reprise.database.entities import Decision, ForwarderShare, Outcome, Record, Scope, ServiceRun
 from reprise.database.gain_subject import not_of_the_run, subject
 from reprise.matcher.decision.decide import described
+from reprise.matcher.linkage.features import OF_IO
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import OMITTED
 from reprise.matcher.submission.which_mpi import which_mpi
@@ -43,6 +44,7 @@ _TOLD = {
     "launcher": "launcher",
     "modules": "modules",
     "script_path": "script",
+    "io_patterns": "I/O patterns of earlier runs",
     OMITTED: "bytes left out",
 }
 """Names shown for the keys of a job's metadata; other keys are shown elsewhere or mean nothing to readers."""
@@ -206,6 +208,8 @@ def job_text(decision: Decision) -> Iterator[str]:
     told = {part["name"] for field in decision.fields for part in field["parts"]}
     if "executable" in told:
         told.add("path")
+    if told.intersection(OF_IO):
+        told.add("io_patterns")
     known = ((name, decision.metadata.get(name)) for name in _TOLD if name not in told)
     texts = [f"{_TOLD[name]} {value_text(value)}" for name, value in known if value not in (None, "", [], {})]
     if texts:

@@ -19,7 +19,7 @@ def run(*words: str) -> Result:
 
 def test_the_configured_model_is_shown_with_its_evidence() -> None:
     said = run("show").output
-    assert said.startswith(f"Model site/2: threshold {load('site').threshold}, scoring by log-odds\n")
+    assert said.startswith(f"Model site/3: threshold {load('site').threshold}, scoring by log-odds\n")
     assert "soft-tfidf" in said and "reprise match calibrate" in said
 
 

@@ -19,6 +19,7 @@ from reprise.matcher.calibration.script_calibration import (
     calibrate_to_scripts,
     is_first_half,
 )
+from reprise.matcher.calibration.site_template import VERSION
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.evaluation.script_folder import FoundScript, scripts_in
 from reprise.matcher.evaluation.script_labels import LabelledScript
@@ -110,7 +111,7 @@ def test_each_half_evaluates_the_model_that_was_fitted_to_the_other(
     made = calibrate_to_scripts(found, name="ours")
     first, second, every = fitted
     assert not first & second and first | second == every and len(every) == OWNERS
-    assert [owners for label, owners in asked if label == "ours/2"] == [second, first]
+    assert [owners for label, owners in asked if label == f"ours/{VERSION}"] == [second, first]
     shares = measure(made.judged.judged)
     assert (shares.recall.value, shares.confused.value, shares.strangers.value) == (1, 0, 0)
     assert {one.asking.script.script.owner for one in made.shipped.judged} == every
@@ -154,7 +155,7 @@ def test_the_command_reads_the_output_of_sacct_and_reports_the_quality_of_both_m
     done = CliRunner().invoke(reprise, ["match", "calibrate", str(output), "--scripts", str(folder)])
     assert done.exit_code == 0, done.output
     assert f"{output}: model ours/1, threshold " in done.output
-    assert "Model site/2, threshold 0.8," in done.output and "Model ours/1, threshold " in done.output
+    assert "Model site/3, threshold 0.8," in done.output and "Model ours/1, threshold " in done.output
     assert done.output.count("own other") == 2 and "for example" not in done.output
     assert load(output).evidence["scripts"]["doubt"] == script_pairs.DOUBT
     assert "user1" not in output.read_text() and "kelp" not in output.read_text()

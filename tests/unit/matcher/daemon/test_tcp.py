@@ -310,7 +310,7 @@ def test_a_long_explanation_is_received_over_tcp(tcp: TcpDaemon) -> None:
         wait_for("the decision", lambda: database.counts()["decision"])
         decision = database.decision(reply["id"])
         for number in range(3):  # each decision fills a third of the reply
-            metadata = {**decision.metadata, "job_name": "x" * 80_000}
+            metadata = {**decision.metadata, "job_name": "x" * 79_000}
             database.add_decision(dataclasses.replace(decision, id=f"d-{number}", job_id=12, metadata=metadata))
     endpoint = Endpoint(None, "127.0.0.1", tcp.port)
     ((_, told),) = ask_in_order(

@@ -253,7 +253,7 @@ def test_the_command_offers_every_scenario() -> None:
 @pytest.mark.slow
 def test_json_has_every_measure_of_every_scenario_and_kind() -> None:
     said = json.loads(command("--seeds", "1", "--json").output)
-    assert (said["model"], said["threshold"], said["seeds"]) == ("site/2", load("site").threshold, 1)
+    assert (said["model"], said["threshold"], said["seeds"]) == ("site/3", load("site").threshold, 1)
     for name in SCENARIOS:
         for measures in (said[name], *said[name]["kinds"].values()):
             for measured in MEASURES:

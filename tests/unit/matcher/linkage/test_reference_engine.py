@@ -45,6 +45,7 @@ TEXTS = PATHS | st.text(max_size=4)
 SIZES = st.none() | st.integers(0, 8) | st.sampled_from([-1, 2**31 - 1, 2**53 - 1])
 HUGE = SIZES | st.sampled_from([2**53, 2**53 + 1, 2**63, 10**24, 10**24 + 1])
 TIMES = st.sampled_from([0.0, 1e9, 1.7e9, 1.7e9 + 60, 1.7e9 + 43200, 2**31 + 0.5, 253_402_000_000.0])
+IO_PATTERNS = ["read/shared/strided", "write/shared/contiguous", "write/shared/strided"]
 JOBS = st.builds(
     JobMetadata,
     user=st.sampled_from(["", "alice", "bob"]),
@@ -66,6 +67,7 @@ JOBS = st.builds(
     functions=st.sampled_from(["", 32 * "f", 31 * "f" + "g", "f"]),
     imports=st.sampled_from(["", 32 * "i", 8 * "abcd"]),
     contents=st.sampled_from(["", 32 * "c", 16 * "cd"]),
+    io_patterns=st.sets(st.sampled_from(IO_PATTERNS)).map(sorted).map(tuple),
 )
 
 
