@@ -17,9 +17,8 @@ from reprise.matcher.daemon.pending_writes import Unmade
 from reprise.matcher.daemon.program_files import ProgramFiles
 from reprise.matcher.daemon.told_programs import ToldPrograms
 from reprise.matcher.daemon.turns import FairThreads
-from reprise.matcher.decision.decide import Question
+from reprise.matcher.decision.decide import Question, understood
 from reprise.matcher.identity.identify import identity_of_script
-from reprise.matcher.submission import parse
 from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import UNKNOWN, ProgramIdentity, identity_in
 from reprise.matcher.support.told_identities import Told, told_identities
@@ -63,10 +62,7 @@ class JobPrograms:
         If the decision's id is given as `decision` and the daemon cannot read the program's file, the job will be
         asked, when it starts, to identify its program.
         """
-        understand = partial(
-            parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
-        )
-        job = understand() if inline else await self._slow.run(question.uid, understand)
+        job = understood(question) if inline else await self._slow.run(question.uid, understood, question)
         found = await self._files.identified(job, question.uid)
         if identity_in(found) == UNKNOWN:
             found = await self._told.identified(job, question.uid)

@@ -27,6 +27,7 @@ from reprise.matcher.daemon.pending_writes import Entry, Unmade
 from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.stored_volume import Volume
 from reprise.matcher.daemon.turns import FairThreads
+from reprise.matcher.daemon.usual_patterns import UsualPatterns
 from reprise.matcher.decision.decide import Decided, Question, answered
 from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
@@ -113,6 +114,7 @@ class Service:
         self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
         self._looking_up = FairThreads(NAME_THREADS, 1, "names")
         self._programs = JobPrograms(basis, self._slow, put_later)
+        self._patterns = UsualPatterns(basis, self._slow)
         self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
         self._reported = Allowance(REPORTED_AT_ONCE, REPORTED_PER_S)
         self._trusted = (0, os.geteuid())
@@ -192,9 +194,7 @@ class Service:
             allow_list=request.client.allow_list,
         )
         decision = new_decision_id(at)
-        if self._programs.are_compared:
-            inline = size <= INLINE_BYTES
-            question = await self._programs.identified(question, inline=inline, decision=decision)
+        question = await self._with_knowledge(question, size, decision)
         arguments = (question, self._basis.knowledge, self._basis.policy, decision)
         if self._basis.inline and size <= INLINE_BYTES:
             made = answered(*arguments)
@@ -206,6 +206,13 @@ class Service:
         make = partial(decision_entry, made, elapsed_ms, self.volume, forward=self._is_replica)
         return protocol.decision_reply(made.decision, made.score), Unmade(uid, size, make)
 
+    async def _with_knowledge(self, question: Question, size: int, decision: str | None = None) -> Question:
+        """Return the question with what the daemon knows about the job's program besides its submission."""
+        inline = size <= INLINE_BYTES
+        if self._programs.are_compared:
+            question = await self._programs.identified(question, inline=inline, decision=decision)
+        return await self._patterns.expected(question, inline=inline)
+
     async def _explained(self, request: protocol.Explain | protocol.Preview, uid: int, size: int) -> dict[str, Any]:
         """Explain a decision, or preview one; a preview takes no place in a hold-out block, and is not recorded."""
         if isinstance(request, protocol.Explain):
@@ -214,8 +221,7 @@ class Service:
         if uid not in self._trusted and not self._asked.take(uid, more):
             return self._not_now(uid)
         question = Question(request.submission, await self._user(uid), uid, "submit", "on", self._clock())
-        if self._programs.are_compared:
-            question = await self._programs.identified(question, inline=size <= INLINE_BYTES)
+        question = await self._with_knowledge(question, size)
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
 
     async def _compared(self, request: protocol.Compare, uid: int) -> dict[str, Any]:
@@ -267,6 +273,8 @@ class Service:
             )
         failed = outcome.exit_status != 0 if outcome.state == "ended" else None
         confirmed = outcome.state == "ended" and _is_trusted(uid)
+        if outcome.state == "ended":
+            self._patterns.read(outcome.job.uid)
         self._metrics.reported(outcome.state, outcome.verdict, failed)
         arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch, self.volume)
         make = partial(outcome_entry, *arguments, confirmed=confirmed, forward=self._is_replica)

@@ -13,11 +13,10 @@ from reprise.config import Config
 from reprise.database.errors import AccessError, MissingError
 from reprise.database.for_support import SupportDatabase
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
-from reprise.matcher.decision.decide import Knowledge, Question
+from reprise.matcher.decision.decide import Knowledge, Question, understood
 from reprise.matcher.errors import DaemonUnreachableError, MatcherError, NothingKnownError
 from reprise.matcher.identity.identify import Identifier
 from reprise.matcher.linkage.linkage_model import LinkageError, Model
-from reprise.matcher.submission import parse
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import UNKNOWN, identity_in
@@ -28,6 +27,7 @@ from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Story, check_name
 from reprise.matcher.support.jobs import run_time_rank
 from reprise.matcher.support.jobs.run_time_rank import Beside
+from reprise.matcher.support.program_patterns import kinds_of_programs, with_kinds
 from reprise.matcher.support.slurm_job import submit_time, user, waits
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.support.told_identities import told_identities
@@ -165,17 +165,20 @@ def _reason(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
     """Return the decision that a script would get now, without logging the decision.
 
-    The script's program is identified in the same way as by the daemon.
+    The script's program, and the access patterns of its earlier runs, are found in the same way as by the daemon.
     """
     known = knowledge(database, config)
     if config.matcher.identity and known.engine.model.compares_program_files:
         question = dataclasses.replace(question, metadata=_identified(database, question))
+    if known.engine.model.compares_io_patterns:
+        kinds = kinds_of_programs(database, question.uid, question.at)
+        question = dataclasses.replace(question, metadata=with_kinds(understood(question), kinds))
     return imagined(database, question, known, policy_of(config))
 
 
 def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
     """Return the job with its program's identity, read from the program's file or from a report of an earlier job."""
-    job = parse(question.submission, user=question.user, submit_time=question.at)
+    job = understood(question)
     found = Identifier().identified(job, time.monotonic() + READING_S)
     if identity_in(found) != UNKNOWN or not program_file(job):
         return found

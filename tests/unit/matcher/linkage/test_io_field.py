@@ -37,7 +37,7 @@ def asked(model: Model, records: list[LinkableRecord], job: JobMetadata) -> Aske
 
 
 def bits(linkage: Linkage) -> list[tuple[int, str]]:
-    """Return the records and the exact scores, of which two are equal only if all their bits are."""
+    """Return the records and their scores, as texts that are equal only if all bits of the scores are."""
     return [(match.record.id, match.score.hex()) for match in linkage.matches]
 
 
