@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of a program, without and with burst buffers, on a virtual cluster with a parallel file system.
 
-The program computes and writes checkpoints in turn. Its run time includes the wait for all data at its end.
+The program computes and writes checkpoints in turn. Its run time includes the wait for all data at its end. The names
+of files determine their data servers, and both runs of a pair have the same names: otherwise, the server with most
+files would decide which of them is faster.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ PROGRAM = """\
 import os, sys, time
 count, size, files = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 before, after = float(sys.argv[4]), float(sys.argv[5])
-rank = os.environ["SLURM_PROCID"]
+rank, placement = os.environ["SLURM_PROCID"], os.environ["PLACEMENT"]
 piece = os.urandom(1 << 20)
 opened = {}
 for number in range(count):
     time.sleep(before)
-    path = f"/scratch/checkpoint-{os.environ['SLURM_JOB_ID']}-{rank}-{number % files}"
+    path = f"/scratch/checkpoint-{placement}-{rank}-{number % files}"
     fd = opened.pop(path, None) or os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
     for at in range(size):
         os.pwrite(fd, piece, at << 20)
@@ -40,10 +42,11 @@ time.sleep(after)
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --job-name=bursts --nodes=4 --exclusive --output=bursts-%j.out
+export PLACEMENT=${{PLACEMENT:-$SLURM_JOB_ID}}
 begun=$(date +%s.%N)
 srun --ntasks=16 --overcommit /usr/bin/python3 {place}/program.py {words}
 echo "$begun $(date +%s.%N)" | awk '{{print $2 - $1}}'
-rm -f /scratch/checkpoint-$SLURM_JOB_ID-*
+rm -f /scratch/checkpoint-$PLACEMENT-*
 """
 FITTING, EXCEEDING = "6 6 6 1.5 0", "3 12 3 0.2 0"
 """Checkpoints, MiB of each rank's checkpoint, files that each rank uses in turn, seconds before each checkpoint, and
@@ -123,9 +126,10 @@ def _gain(
 ) -> list[float]:
     """Return the share of the run time that variables save in comparison with others, with its bounds."""
     times: dict[str, list[float]] = {"before": [], "after": []}
-    for _ in range(pairs):
+    for pair in range(pairs):
         for which in random.sample(list(times), 2):
-            times[which].append(_seconds(cluster, name, before if which == "before" else after))
+            environment = {**(before if which == "before" else after), "PLACEMENT": str(pair)}
+            times[which].append(_seconds(cluster, name, environment))
     return [round(value, 4) for value in paired_gain(times["before"], times["after"])]
 
 
