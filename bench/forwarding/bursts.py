@@ -65,11 +65,12 @@ BURSTS, FLASH = "--bursts=/dev/shm/bursts", "--burst-flash=/dev/shm/flash"
 """Directories of burst buffers, and of their flash caches; each node has a /dev/shm of its own."""
 LINGER = "--linger=5"
 TRIALS = 20
+COMPUTE_NODES = 8
 
 
 def measured(pairs: int) -> Mapping[str, Any]:
     """Return the ratios of run times without and with burst buffers, and the gain of a campaign."""
-    with site(BURSTS, FLASH, LINGER, rate="160mbit") as (cluster, storage, pool):
+    with site(COMPUTE_NODES, BURSTS, FLASH, LINGER, rate="160mbit") as (cluster, storage, pool):
         _prepare(cluster, pool.addresses, {"fitting": FITTING, "exceeding": EXCEEDING})
         ratios = {
             "fitting": _ratios(cluster, "fitting", DELAYED, pairs),
@@ -87,7 +88,7 @@ def measured(pairs: int) -> Mapping[str, Any]:
 
 def _tuned(pairs: int) -> Mapping[str, Any]:
     """Return the gain of a campaign's parameters over the defaults, for a job with one forwarder without flash."""
-    with site(BURSTS, LINGER, rate="320mbit") as (cluster, storage, pool):
+    with site(COMPUTE_NODES, BURSTS, LINGER, rate="320mbit") as (cluster, storage, pool):
         forwarding.configure(cluster, pool.addresses[:1], prefixes=["/scratch"])
         _prepare(cluster, pool.addresses[:1], {"tuned": TUNED})
         report = tune(cluster, "/home/reprise/bursts.yaml", _campaign(), timeout_s=5400)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues of users' jobs on a virtual cluster, whose forwarders are shared out by each policy in turn.
 
-The cluster has eight compute nodes, four I/O nodes and a parallel file system (`tests/cluster/storage.py`). Campaigns
+The cluster has four compute nodes for each I/O node, and a parallel file system (`tests/cluster/storage.py`). Campaigns
 first measure the curve of each application. Then three users submit queues of jobs with `sbatch`, and the arbiter
 shares out the forwarders. The aggregate bandwidth of a queue is the sum of its jobs' bandwidths. Queues are drawn at
 random, always the same ones.
@@ -24,7 +24,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon, install, tune
 from tests.cluster.storage import Storage
 
-COMPUTE_NODES, IO_NODES = 8, (8, 9, 10, 11)
+COMPUTE_NODES, IO_NODES = 16, 4
 POLICIES = ("zero", "one", "static", "size", "process", "mckp", "oracle")
 FORGE = "/usr/local/libexec/reprise/reprise-forge"
 MIB = 2**20
@@ -103,21 +103,22 @@ QUEUES: Mapping[str, Sequence[str]] = {f"queue {seed}": _drawn(seed) for seed in
 
 
 @contextmanager
-def site(*options: str, rate: str = "80mbit") -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
+def site(compute_nodes: int, *options: str, rate: str = "80mbit") -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
     """Yield a cluster with the file system, the pool, Reprise, and the applications' scripts.
 
     `options` are further options of the forwarders. `rate` is that of the links of data servers and I/O nodes.
     """
-    with VirtualCluster(nodes=COMPUTE_NODES + len(IO_NODES)) as cluster:
+    io_nodes = range(compute_nodes, compute_nodes + IO_NODES)
+    with VirtualCluster(nodes=compute_nodes + IO_NODES) as cluster:
         install(cluster)
         forwarding.install(cluster)
-        storage = Storage(cluster, io_nodes=IO_NODES, servers=6, server_rate=rate, compute_rate="25mbit", io_rate=rate)
+        storage = Storage(cluster, io_nodes=io_nodes, servers=6, server_rate=rate, compute_rate="25mbit", io_rate=rate)
         storage.start()
-        forwarding.keep_for_forwarding(cluster, IO_NODES)
+        forwarding.keep_for_forwarding(cluster, io_nodes)
         for one in APPLICATIONS:
             cluster.write(f"{one.place}/{one.name}.sh", one.script(), user=one.user, mode=0o755)
             cluster.write(f"{one.place}/pattern.json", json.dumps(one.pattern()), user=one.user)
-        with Pool(cluster, IO_NODES, *options) as pool:
+        with Pool(cluster, io_nodes, *options) as pool:
             forwarding.configure(cluster, pool.addresses, prefixes=["/scratch"])
             yield cluster, storage, pool
 
@@ -138,7 +139,7 @@ def campaign(one: Application, evaluations: int) -> dict[str, Any]:
 
 def measured(rounds: int, evaluations: int) -> Mapping[str, Any]:
     """Return the curves, and the aggregate bandwidths of all queues under each policy, in MB/s."""
-    with site() as (cluster, storage, pool):
+    with site(COMPUTE_NODES) as (cluster, storage, pool):
         curves = {}
         for one in APPLICATIONS:
             report = tune(cluster, f"/home/reprise/{one.name}.yaml", campaign(one, evaluations), timeout_s=1800)
