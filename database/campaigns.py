@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
+from reprise.database.connection import Connection
 from reprise.database.entities import Campaign, CampaignState, Json, Trial
 from reprise.database.errors import NotFoundError
 from reprise.database.masked_json import masked_json
@@ -24,7 +24,7 @@ class Campaigns(Store):
     def add_campaign(self, campaign: Campaign) -> int:
         """Add a campaign and return its id."""
         with self._write() as connection:
-            return int(connection.execute(CAMPAIGN.insert_sql, CAMPAIGN.encode(campaign)).lastrowid or 0)
+            return CAMPAIGN.add(connection, campaign)
 
     def campaign(self, campaign_id: int) -> Campaign:
         """Return the campaign with this id. Raise NotFoundError if there is none."""
@@ -58,7 +58,7 @@ class Campaigns(Store):
     def add_trial(self, trial: Trial) -> int:
         """Add a trial and return its id. No trial of the same problem and campaign may have its number."""
         with self._write() as connection:
-            return int(connection.execute(TRIAL.insert_sql, TRIAL.encode(trial)).lastrowid or 0)
+            return TRIAL.add(connection, trial)
 
     def update_trial(self, trial: Trial) -> None:
         """Replace the stored trial that has the id of `trial`. Raise NotFoundError if there is none."""
@@ -76,9 +76,7 @@ class Campaigns(Store):
         return [TRIAL.decode(row) for row in rows]
 
 
-def change_campaign(
-    connection: sqlite3.Connection, campaign_id: int, state: CampaignState, summary: Json | None
-) -> None:
+def change_campaign(connection: Connection, campaign_id: int, state: CampaignState, summary: Json | None) -> None:
     """Set a campaign's state and, unless `summary` is None, its summary, in the caller's transaction.
 
     Raise NotFoundError if there is no such campaign.

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from reprise.database.connection import Row
 from reprise.database.entities import Compared, LatelyCompared
 from reprise.database.store import Store
 
@@ -15,11 +15,11 @@ from reprise.database.store import Store
 # confirmed and has the decision's user and cluster. INDEXED BY is needed because SQLite's planner would choose a
 # different index, and read all decisions of the record to find one block.
 _COMPARED_SQL = """
-SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
-       d.held_out, o.elapsed_s, o.exit_status
+SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at,
+       CAST(json_extract(d.metadata, '$.nodes') AS BIGINT) AS nodes, d.held_out, o.elapsed_s, o.exit_status
 FROM decision AS d INDEXED BY {index}
 LEFT JOIN outcome AS o ON o.id = (
-  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed = 1
   ORDER BY ended_at, id LIMIT 1
 )
 WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
@@ -46,11 +46,12 @@ SELECT count(*) FROM (
     SELECT d.uid, d.block FROM decision AS d INDEXED BY decision_by_user_block
     WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
     GROUP BY d.uid, d.block
-    HAVING count(*) > 1 AND count(*) = sum(EXISTS (
-      SELECT 1 FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed))
-  )
+    HAVING count(*) > 1 AND count(*) = sum(CASE WHEN EXISTS (
+      SELECT 1 FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed = 1
+    ) THEN 1 ELSE 0 END)
+  ) AS measured
   GROUP BY uid HAVING count(*) >= :blocks
-)
+) AS users
 """
 
 
@@ -63,7 +64,7 @@ class Place(NamedTuple):
     block: str
 
 
-def _compared(row: sqlite3.Row) -> Compared:
+def _compared(row: Row) -> Compared:
     return Compared(
         row["uid"],
         row["block"],
@@ -123,7 +124,7 @@ class Comparisons(Store):
         return Place(*rows[0]) if rows else None
 
 
-def _whole(rows: Sequence[sqlite3.Row], most: int) -> Sequence[Compared]:
+def _whole(rows: Sequence[Row], most: int) -> Sequence[Compared]:
     """Return jobs in chronological order, given rows in reverse order.
 
     If there are more than `most` rows, omit the earliest block, because some of its jobs may be missing.

@@ -80,7 +80,7 @@ class Decisions(Store):
             changed = connection.execute(
                 "UPDATE decision SET cluster = :cluster, job_id = :job, array_task = :task"
                 " WHERE id = :id AND (:uid IS NULL OR uid = :uid) AND (job_id IS NULL OR :confirmed AND NOT EXISTS ("
-                "  SELECT 1 FROM outcome WHERE decision_id = :id AND uid = decision.uid AND confirmed"
+                "  SELECT 1 FROM outcome WHERE decision_id = :id AND uid = decision.uid AND confirmed = 1"
                 "  AND cluster = decision.cluster AND job_id = decision.job_id))",
                 {
                     "id": decision_id,
@@ -91,7 +91,7 @@ class Decisions(Store):
                     "confirmed": confirmed,
                 },
             ).rowcount
-        return changed > 0
+        return bool(changed)
 
     def tell_program(self, decision_id: str, uid: int, identity: Mapping[str, str], at: float) -> None:
         """Add a program's identity, which its job reported at `at` (Unix seconds), to the decision's metadata.
@@ -115,10 +115,10 @@ class Decisions(Store):
 
         Only the user's `latest` most recent decisions are read; reading 1,000 takes 10 ms.
         """
-        told_at = f"json_extract(metadata, '$.{TOLD_AT}')"
+        told_at = f"CAST(json_extract(metadata, '$.{TOLD_AT}') AS DOUBLE PRECISION)"
         sql = (
             "SELECT metadata FROM (SELECT at, metadata FROM decision WHERE uid = :uid AND at >= :since"  # noqa: S608 (a constant of this module)
-            f" ORDER BY at DESC LIMIT :latest) WHERE {told_at} >= :since ORDER BY {told_at}"
+            f" ORDER BY at DESC LIMIT :latest) AS mine WHERE {told_at} >= :since ORDER BY {told_at}"
         )
         rows = self._read(sql, {"uid": uid, "since": since, "latest": latest})
         return [json.loads(row[0]) for row in rows]

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TypeVar
 
+from reprise.database.connection import Connection, Row
 from reprise.database.entities import ForwardedJob, ForwarderShare, ForwarderState
 from reprise.database.gain_subject import OF_RUN_TIME_SQL
 from reprise.database.joint_component import has_part
@@ -60,7 +60,7 @@ class Forwarding(Store):
 
     def changes_of_others(self) -> int:
         """Return a number that changes whenever another connection has changed the database."""
-        return int(self._read("PRAGMA data_version")[0][0])
+        return int(self._read(self._connection.CHANGES)[0][0])
 
     def newest_outcome(self) -> int:
         """Return the id of the newest outcome; 0 if there is none."""
@@ -76,7 +76,7 @@ class Forwarding(Store):
         """Return the starts of these jobs that use forwarders and have not ended, oldest first."""
         # CROSS JOIN keeps SQLite from reading all outcomes: their number is unrelated to that of the running jobs
         sql = _JOBS.format(source="json_each(:jobs) AS j CROSS JOIN outcome AS o")
-        sql += " AND o.job_id = j.value ORDER BY o.id"
+        sql += " AND o.job_id = CAST(j.value AS BIGINT) ORDER BY o.id"
         rows = self._read(sql, {**_of(cluster), "jobs": json.dumps(list(job_ids))})
         return [_job(row) for row in rows]
 
@@ -95,7 +95,8 @@ class Forwarding(Store):
     def ended_outcomes(self, outcome_ids: Sequence[int]) -> AbstractSet[int]:
         """Return those of the ids whose job has ended, or whose row no longer exists."""
         rows = self._read(
-            "SELECT o.id FROM json_each(:ids) AS j CROSS JOIN outcome AS o ON o.id = j.value WHERE o.ended_at IS NULL",
+            "SELECT o.id FROM json_each(:ids) AS j CROSS JOIN outcome AS o"
+            " WHERE o.id = CAST(j.value AS BIGINT) AND o.ended_at IS NULL",
             {"ids": json.dumps(list(outcome_ids))},
         )
         return set(outcome_ids) - {row[0] for row in rows}
@@ -160,7 +161,7 @@ def _of(cluster: str) -> Mapping[str, str]:
     return {"cluster": cluster, "component": COMPONENT}
 
 
-def _job(row: sqlite3.Row) -> ForwardedJob:
+def _job(row: Row) -> ForwardedJob:
     outcome, job, uid, started_at, component, parametrization, expected_s = row
     return ForwardedJob(outcome, job, uid, started_at, component, json.loads(parametrization), expected_s)
 
@@ -174,7 +175,7 @@ def _state_key(state: ForwarderState) -> Hashable:
 
 
 def _replace(
-    connection: sqlite3.Connection,
+    connection: Connection,
     table: Table[T],
     before: Sequence[T],
     now: Sequence[T],

@@ -34,14 +34,15 @@ WHERE o.started_at >= :since AND o.started_at < :until
 """  # noqa: S608 (constants of this module)
 _USED = """EXISTS (
     SELECT 1 FROM json_each(d.alternatives)
-    WHERE json_extract(value, '$.used') AND json_extract(value, '$.{0}') = :{0})"""
+    WHERE json_type(value, '$.used') = 'true' AND {1} = :{0})"""
+_RECORD = "CAST(json_extract(value, '$.record') AS BIGINT)"
 _OF_DECISIONS = {
     "user": "d.user = :user",
     "only": "d.uid = :only",
     "verdict": "d.verdict = :verdict",
-    "record": f"(d.record_id = :record OR {_USED.format('record')})",
+    "record": f"(d.record_id = :record OR {_USED.format('record', _RECORD)})",
     "main_record": "d.record_id = :main_record",
-    "component": _USED.format("component"),
+    "component": _USED.format("component", "json_extract(value, '$.component')"),
     "account": "json_extract(d.metadata, '$.account') = :account",
     "partition": "json_extract(d.metadata, '$.partition') = :partition",
     "failed": "o.exit_status <> 0",
@@ -63,27 +64,30 @@ _OF_APPLICATION = (  # separate conditions, so that each can use its own index
 
 # The tasks of a job array share one decision; only the task that ended first counts, as in `comparisons`.
 _ALIKE_SQL = """
-SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
+SELECT CASE WHEN d.verdict = 'holdout' OR d.held_out = 1 AND d.compared_id = d.record_id THEN 1 ELSE 0 END AS held_out,
+       o.elapsed_s
 FROM decision AS d
 JOIN outcome AS o ON o.id = (
-  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed = 1
   ORDER BY ended_at, id LIMIT 1
 )
 WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :but
-  AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
+  AND CAST(json_extract(d.metadata, '$.nodes') AS BIGINT) IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
   AND (:uid IS NULL OR d.uid = :uid)
 """
 
 _APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
 
-# Bare columns next to max(d.at) have the values of the newest decision (https://sqlite.org/lang_select.html#bareagg).
+# Bare columns next to max(d.at), marked `newest`, have the values of the newest decision
+# (https://sqlite.org/lang_select.html#bareagg).
 _UNMATCHED_SQL = f"""
 SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
-  SELECT max(d.at), d.id AS decision_id, d.uid, d.user, d.unmatched, application, nodes,
-         sum(d.unmatched AND o.confirmed AND o.elapsed_s IS NOT NULL) AS jobs,
-         sum(CASE WHEN d.unmatched AND o.confirmed THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
+  SELECT max(d.at), d.id /* newest */ AS decision_id, d.uid, d.user, d.unmatched /* newest */ AS unmatched,
+         application, nodes,
+         sum(CASE WHEN d.unmatched AND o.confirmed = 1 AND o.elapsed_s IS NOT NULL THEN 1 ELSE 0 END) AS jobs,
+         sum(CASE WHEN d.unmatched AND o.confirmed = 1 THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
   FROM outcome AS o JOIN (
-    SELECT *, json_extract(metadata, '$.nodes') AS nodes,
+    SELECT *, CAST(json_extract(metadata, '$.nodes') AS BIGINT) AS nodes,
            {_APPLICATION.format("metadata")} AS application,
            (score IS NULL OR score < threshold) AND substr(reason, 1, length(:refused)) <> :refused
              AND (verdict = 'none' OR EXISTS (
@@ -93,7 +97,7 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
   ) AS d ON {_OUTCOME_OF}
   WHERE o.started_at >= :since
   GROUP BY d.uid, d.user, application, nodes
-)
+) AS classes
 WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
 """  # noqa: S608 (constants of this module)
@@ -101,29 +105,30 @@ ORDER BY node_hours DESC, user, application, nodes
 # If a script's path is known, jobs are grouped only by this path, because job names may differ from job to job.
 _UNREAD_SQL = f"""
 SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
-  SELECT max(d.at), d.id AS decision_id, d.uid, d.user, script_path, job_name, count(*) AS jobs,
+  SELECT max(d.at), d.id /* newest */ AS decision_id, d.uid, d.user, script_path,
+         job_name /* newest */ AS job_name, count(*) AS jobs,
          sum(o.elapsed_s * coalesce(nodes, 1)) / 3600 AS node_hours
   FROM outcome AS o JOIN (
-    SELECT *, json_extract(metadata, '$.nodes') AS nodes,
+    SELECT *, CAST(json_extract(metadata, '$.nodes') AS BIGINT) AS nodes,
            coalesce(json_extract(metadata, '$.script_path'), '') AS script_path,
            coalesce(json_extract(metadata, '$.job_name'), '') AS job_name
     FROM decision WHERE coalesce(json_extract(metadata, '$.program'), '') = ''
   ) AS d ON {_OUTCOME_OF}
-  WHERE o.started_at >= :since AND o.confirmed AND o.elapsed_s IS NOT NULL
+  WHERE o.started_at >= :since AND o.confirmed = 1 AND o.elapsed_s IS NOT NULL
   GROUP BY d.uid, d.user, script_path, CASE WHEN script_path = '' THEN job_name ELSE '' END
-)
+) AS scripts
 ORDER BY node_hours DESC, user, script_path, job_name
 LIMIT :limit
 """  # noqa: S608 (constants of this module)
 
 _GAINS_SQL = f"""
 SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}, {OF_RUN_TIME_SQL}
-FROM record WHERE status = 'active' AND (?1 IS NULL OR {has_part("component", "?1")})
+FROM record WHERE status = 'active' AND (:component IS NULL OR {has_part("component", ":component")})
 """  # noqa: S608 (constants of this module)
 _IN_VAIN_SQL = f"""
 SELECT coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
 FROM (SELECT id, json_extract(spec, '$.metadata') AS metadata FROM campaign
-      WHERE state = 'complete' AND (?1 IS NULL OR component = ?1)) AS c
+      WHERE state = 'complete' AND (:component IS NULL OR component = :component)) AS c
 WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
 """  # noqa: S608 (constants of this module)
 
@@ -167,7 +172,7 @@ def decided_sql(wanted: Wanted) -> str:
     selects = [_having(_DECIDED, wanted, _OF_DECISIONS)]
     if wanted.is_set("application"):
         selects = [f"{selects[0]} AND {one}" for one in _OF_APPLICATION]
-    limited = (f"SELECT * FROM ({one} ORDER BY at DESC LIMIT :limit)" for one in selects)  # noqa: S608 (fixed names)
+    limited = (f"SELECT * FROM ({one} ORDER BY at DESC LIMIT :limit) AS part" for one in selects)  # noqa: S608 (fixed names)
     return f"{' UNION ALL '.join(limited)} ORDER BY at DESC LIMIT :limit"
 
 
@@ -238,18 +243,19 @@ class Jobs(Store):
         A row has the record's id, its measured gain, the job's user and application (as in `unmatched`; "" if the
         record is not for an application), and whether the gain refers to the run time.
         """
-        return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
+        return (tuple(row) for row in self._rows(_GAINS_SQL, {"component": component}))
 
     def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
         """Return the user and application of each complete campaign that did not produce a record.
 
         With `component`, consider only campaigns for this component.
         """
-        return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
+        return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, {"component": component})]
 
     def compared_records(self) -> Sequence[int]:
-        """Return the ids of the records that have jobs in blocks, whether or not any of these jobs was held out."""
+        """Return the ids of records that have jobs in blocks, even if none was held out, lowest first."""
         rows = self._read(
             "SELECT DISTINCT compared_id FROM decision WHERE compared_id IS NOT NULL AND block IS NOT NULL"
+            " ORDER BY compared_id"
         )
         return [row[0] for row in rows]

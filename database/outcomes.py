@@ -11,9 +11,9 @@ confirms an end. An end that a user's process reported is stored for information
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
+from reprise.database.connection import Connection
 from reprise.database.entities import Decision, Outcome
 from reprise.database.row_codec import Table
 from reprise.database.store import Store
@@ -154,11 +154,11 @@ class Outcomes(Store):
         return [OUTCOME.decode(row) for row in rows]
 
 
-def _row(connection: sqlite3.Connection, sql: str, outcome: Outcome) -> Outcome | None:
+def _row(connection: Connection, sql: str, outcome: Outcome) -> Outcome | None:
     """Return the stored row that `sql` finds for a report; None if there is none."""
     found = connection.execute(sql, OUTCOME.encode(outcome) | _TIMES).fetchone()
     return OUTCOME.decode(found) if found else None
 
 
-def _insert(connection: sqlite3.Connection, outcome: Outcome) -> int:
-    return int(connection.execute(OUTCOME.insert_sql, OUTCOME.encode(outcome)).lastrowid or 0)
+def _insert(connection: Connection, outcome: Outcome) -> int:
+    return OUTCOME.add(connection, outcome)

@@ -19,7 +19,7 @@ class Predictions(Store):
     def add_prediction(self, prediction: Prediction) -> int:
         """Add a model and return its id."""
         with self._write() as connection:
-            return int(connection.execute(PREDICTION.insert_sql, PREDICTION.encode(prediction)).lastrowid or 0)
+            return PREDICTION.add(connection, prediction)
 
     def prediction(self, prediction_id: int) -> Prediction:
         """Return the model with this id. Raise NotFoundError if there is none."""

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reprise.database.campaigns import change_campaign
+from reprise.database.connection import Connection
 from reprise.database.entities import (
     Artifact,
     CampaignState,
@@ -34,7 +34,7 @@ USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
 PROFILE = Table("profile", RecordProfile)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
-FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the smallest and the largest row id in SQLite
+FIRST_ID, LAST_ID = -(2**63 - 1), 2**63 - 1  # no row has an id beyond these
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
 _COMPUTED = ("quarantined_for", "subject", "io_kinds")
 _COLUMNS = ", ".join(name for name in RecordText._fields if name not in _COMPUTED)
@@ -47,7 +47,7 @@ ORDER BY id
 """  # noqa: S608 (constants of this module)
 _GONE = (
     "SELECT DISTINCT record_id FROM record_change WHERE id > ?"
-    " AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_id)"
+    " AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_id) ORDER BY record_id"
 )
 
 
@@ -194,8 +194,8 @@ class Records(Store):
 
     def user_quarantines(self, record_id: int | None = None) -> Sequence[UserQuarantine]:
         """Return a record's quarantines for single users, oldest first; with None, those of all records."""
-        sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
-        return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
+        sql = "SELECT * FROM user_quarantine WHERE :id IS NULL OR record_id = :id ORDER BY at, uid, record_id"
+        return [USER_QUARANTINE.decode(row) for row in self._read(sql, {"id": record_id})]
 
     def set_profile(self, profile: RecordProfile) -> None:
         """Store a record's profile in place of an earlier one. Raise NotFoundError if there is no such record."""
@@ -216,11 +216,11 @@ class Records(Store):
         return [STATUS_CHANGE.decode(row) for row in rows]
 
 
-def _insert_record(connection: sqlite3.Connection, record: Record) -> int:
-    return int(connection.execute(RECORD.insert_sql, RECORD.encode(record)).lastrowid or 0)
+def _insert_record(connection: Connection, record: Record) -> int:
+    return RECORD.add(connection, record)
 
 
-def _put_artifact(connection: sqlite3.Connection, artifact: Artifact) -> None:
+def _put_artifact(connection: Connection, artifact: Artifact) -> None:
     connection.execute(
         f"{ARTIFACT.insert_sql} ON CONFLICT (sha256) DO UPDATE SET path = excluded.path, kind = excluded.kind",
         ARTIFACT.encode(artifact),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reprise.database import schema
+from reprise.database.connection import Row
 from reprise.database.decisions import DECISION
 from reprise.database.errors import AccessError, CorruptedError, SchemaError
 from reprise.database.masked_columns import masked_message, masked_row
@@ -79,7 +80,8 @@ class Replicas(Store):
         changed = [row for row in rows if mine.get(row[COLUMNS.index("id")]) != row]
         gone = set(mine) - {row[COLUMNS.index("id")] for row in rows}
         with self._write() as connection:
-            connection.executemany(_TAKE, changed)
+            for row in changed:
+                connection.execute(_TAKE, row)
             before = {tuple(row) for row in connection.execute(_QUARANTINES)}
             for record_id, uid, *_ in before - set(quarantines):
                 connection.execute("DELETE FROM user_quarantine WHERE record_id = ? AND uid = ?", (record_id, uid))
@@ -91,7 +93,7 @@ class Replicas(Store):
                 ).rowcount
                 for number in gone
             ]
-        return len(changed) + sum(retired)
+        return len(changed) + sum(map(int, retired))
 
     def put_out(self, message: str) -> None:
         """Store a message (JSON) for the primary until it is sent."""
@@ -120,7 +122,7 @@ class Replicas(Store):
             connection.execute(f"{DECISION.insert_sql} ON CONFLICT (id) DO NOTHING", row)
 
 
-def _alone(row: sqlite3.Row) -> tuple[Cell, ...]:
+def _alone(row: Row) -> tuple[Cell, ...]:
     return tuple(None if name in LEFT_OUT else row[name] for name in COLUMNS)
 
 

@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import json
 import math
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
@@ -20,6 +19,7 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from reprise.database.connection import Connection, Row
 from reprise.database.entities import Measurement
 from reprise.database.errors import CorruptedError, InvalidValueError
 from reprise.database.masked_columns import OURS
@@ -75,7 +75,7 @@ class Table(Generic[T]):
             names += [f"{name}_{part}" for part in MEASUREMENT_PARTS] if hint is Measurement else [name]
         return names
 
-    def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
+    def insert(self, connection: Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
         """Insert rows that `encode` returned, several with each statement (AT_ONCE)."""
         begin = 0
         for count in AT_ONCE:
@@ -83,6 +83,10 @@ class Table(Generic[T]):
                 cells = [cell for row in rows[begin : begin + count] for cell in self._cells(row)]
                 connection.execute(self._insert_sql[count], cells)
                 begin += count
+
+    def add(self, connection: Connection, value: T) -> int:
+        """Insert a value, and return the id that the database gave to it."""
+        return connection.added(self.insert_sql, self.encode(value))
 
     def encode(self, value: T) -> dict[str, Cell]:
         """Return a value's row as a mapping from columns to cells, with secrets masked.
@@ -113,7 +117,7 @@ class Table(Generic[T]):
             return self._to_json(masked_json(value, habits), where)
         return text
 
-    def decode(self, row: sqlite3.Row) -> T:
+    def decode(self, row: Row) -> T:
         """Return the value that a row represents. Raise CorruptedError if Reprise cannot have written the row."""
         try:
             return self._row_type(*[decode(row) for decode in self._decoders])
@@ -181,7 +185,7 @@ def _may_be_text(hint: Any) -> bool:
     return _is_json(hint) or str in (hint, *get_args(hint))
 
 
-def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
+def _decoder(name: str, hint: Any) -> Callable[[Row], Any]:
     """Return a function that decodes a field's value from a row.
 
     The function should be fast, because a table may have a million rows.

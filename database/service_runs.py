@@ -19,7 +19,7 @@ class ServiceRuns(Store):
         """Store that a daemon of this version started at `at` (Unix seconds), and return the run's id."""
         run = ServiceRun(started_at=at, seen_at=at, version=version)
         with self._write() as connection:
-            return int(connection.execute(SERVICE_RUN.insert_sql, SERVICE_RUN.encode(run)).lastrowid or 0)
+            return SERVICE_RUN.add(connection, run)
 
     def touch_service_run(self, run_id: int, at: float) -> None:
         """Store that the daemon is still running at `at` (Unix seconds); call this every TOUCH_INTERVAL_S seconds."""

@@ -8,12 +8,13 @@ import os
 import pwd
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from reprise.database import schema
+from reprise.database.connection import Connection, Parameters, Row, SQLite
 from reprise.database.errors import (
     AccessError,
     CorruptedError,
@@ -35,8 +36,6 @@ lock blocks nobody."""
 DIRECTORY_MODE = 0o755  # by default, the directory also contains artifacts, which every job must be able to read
 BUSY_TIMEOUT_S = 5.0  # a writer holds the lock for milliseconds; a longer wait means that a process is stuck
 
-Parameters = Sequence[Any] | Mapping[str, Any]
-
 
 class Store:
     """A database file with one connection to it.
@@ -44,8 +43,8 @@ class Store:
     Only one thread at a time may use a `Store`; any number of processes may use the file.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int, not_erased: str = "") -> None:
-        self.path = path
+    def __init__(self, name: Path, connection: Connection, migrated_from: int, not_erased: str = "") -> None:
+        self.name = name
         self.migrated_from = migrated_from
         self.not_erased = not_erased
         self._connection = connection
@@ -76,6 +75,7 @@ class Store:
                 timeout=busy_timeout_s,
                 isolation_level=None,
                 check_same_thread=False,
+                factory=SQLite,
             )
             try:
                 found, not_erased = _prepare(connection, path, create=create, read_only=read_only)
@@ -97,9 +97,14 @@ class Store:
                 raise
         return cls.open(snapshot, read_only=True)
 
+    @property
+    def path(self) -> Path:
+        """Path of the file of SQLite."""
+        return self.name
+
     def close(self) -> None:
         """Close the connection; the object is unusable afterwards."""
-        with _translated(self.path):
+        with _translated(self.name):
             self._connection.close()
 
     def __enter__(self) -> Self:
@@ -111,35 +116,28 @@ class Store:
         self.close()
 
     def schema_version(self) -> int:
-        """Return the version of the file's schema."""
-        with _translated(self.path):
-            return schema.version_of(self._connection, self.path)
+        """Return the version of the schema."""
+        return int(self._read("SELECT max(version) FROM migration")[0][0])
 
     def problems(self) -> list[str]:
-        """Return the problems that SQLite finds in the file's structure and in references between rows.
-
-        Each problem is one line.
-        """
-        with _translated(self.path):
-            damage = [row[0] for row in self._connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            broken = self._connection.execute("PRAGMA foreign_key_check").fetchall()
-        return [" ".join(line.split()) for line in damage] + [
-            f"row {row[1]} of table {row[0]} refers to a missing row of table {row[2]}" for row in broken
-        ]
+        """Return the problems of the database's structure, each in one line."""
+        with _translated(self.name):
+            return self._connection.damage()
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
         """Make all reads in this context see the same state of the database, whatever other processes write."""
-        with _translated(self.path):
-            self._connection.execute("BEGIN")
+        with _translated(self.name):
+            self._connection.execute(self._connection.BEGIN_READ)
             try:
                 yield
             finally:
                 self._connection.execute("ROLLBACK")
 
-    def raw_rows(self, table: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows of a table as they are stored."""
-        return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (the name of a table)
+    def raw_rows(self, table: str, order: str = "") -> Generator[Mapping[str, Any], None, None]:
+        """Yield the rows of a table as they are stored; `order` has the names of the columns to sort by."""
+        for row in self._rows(f"SELECT * FROM {table}{order and ' ORDER BY '}{order}"):  # noqa: S608 (fixed names)
+            yield dict(row)
 
     def raw_count(self, table: str) -> int:
         """Return the number of rows of a table."""
@@ -149,25 +147,31 @@ class Store:
         """Add a row to a table, with secrets masked; the caller must have checked the names of its columns."""
         row = masked_row(table, row)
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
-        with self._write() as connection, _translated(self.path):
+        with self._write() as connection, _translated(self.name):
             connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (checked names)
 
+    def count_from(self, tables: Iterable[str]) -> None:
+        """Let the ids of these tables' next rows follow the ids of rows that `add_raw_row` has added."""
+        with _translated(self.name):
+            self._connection.count_from(tables)
+
     def copy_to(self, other: sqlite3.Connection, target: Path) -> None:
-        """Copy the current state of this database to the database `other`, whose file is `target`."""
+        """Copy the current state of this file to the database `other`, whose file is `target`."""
+        assert isinstance(self._connection, SQLite)  # noqa: S101 - backups are made of files only
         try:
             self._connection.backup(other)
         except sqlite3.Error as error:
             raise translate_copying(error, self.path, target) from error
 
-    def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+    def _read(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """Execute a read-only statement, and return all resulting rows."""
-        with _translated(self.path):
-            return self._connection.execute(sql, parameters).fetchall()
+        with _translated(self.name):
+            return list(self._connection.execute(sql, parameters).fetchall())
 
-    def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[sqlite3.Row]:
-        """Execute a read-only statement, and yield its rows; each row is read from the file when it is requested."""
-        with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
-            yield from cursor.execute(sql, parameters)
+    def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """Execute a read-only statement, and yield its rows; each row is read when it is requested."""
+        with _translated(self.name):
+            yield from self._connection.rows(sql, parameters)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -176,15 +180,15 @@ class Store:
             yield
 
     @contextlib.contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
+    def _write(self) -> Iterator[Connection]:
         """Make all writes in this context one transaction, or part of the transaction that is already open."""
         if self._connection.in_transaction:
-            with _translated(self.path):
+            with _translated(self.name):
                 yield self._connection
             return
-        with _translated(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
+        with _translated(self.name):
             try:
+                self._connection.execute(self._connection.BEGIN_WRITE)
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:

@@ -46,8 +46,8 @@ def records_sql(wanted: WantedRecords) -> str:
     asked = [condition for name, condition in _OF_RECORD.items() if getattr(wanted, name) is not None]
     parts = []
     for condition in _OF_JOB.values() if wanted.job is not None else ("",):
-        where = " AND ".join([*filter(None, [condition]), *asked]) or "1"
-        parts.append(f"SELECT * FROM (SELECT * FROM record WHERE {where} ORDER BY id DESC LIMIT :limit)")  # noqa: S608
+        where = " AND ".join([*filter(None, [condition]), *asked]) or "1 = 1"
+        parts.append(f"SELECT * FROM (SELECT * FROM record WHERE {where} ORDER BY id DESC LIMIT :limit) AS part")  # noqa: S608
     return f"{' UNION '.join(parts)} ORDER BY id DESC LIMIT :limit"
 
 
@@ -74,12 +74,12 @@ class Overview(Store):
         """
         sql = (
             "SELECT d.record_id, count(*),"
-            " sum(o.elapsed_s * coalesce(json_extract(d.metadata, '$.nodes'), 1)) / 3600"
+            " sum(o.elapsed_s * coalesce(CAST(json_extract(d.metadata, '$.nodes') AS BIGINT), 1)) / 3600"
             " FROM outcome AS o JOIN decision AS d"
             " ON d.id = o.decision_id AND d.uid = o.uid AND d.cluster = o.cluster"
-            " WHERE o.started_at >= ? AND o.verdict = 'apply' AND o.confirmed AND o.elapsed_s IS NOT NULL"
+            " WHERE o.started_at >= ? AND o.verdict = 'apply' AND o.confirmed = 1 AND o.elapsed_s IS NOT NULL"
             " AND d.record_id IS NOT NULL"
-            " AND NOT (coalesce(d.held_out, 0) AND d.compared_id = d.record_id)"
+            " AND NOT (coalesce(d.held_out, 0) = 1 AND d.compared_id = d.record_id)"
             " GROUP BY d.record_id"
         )
         return {row[0]: (row[1], row[2]) for row in self._read(sql, (since,))}

@@ -50,15 +50,8 @@ class Upkeep(Store):
         return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
 
     def about_rows(self) -> Mapping[str, int]:
-        """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs.
-
-        The estimate is the highest rowid minus the lowest, plus 1, because an exact count would have to read a whole
-        index. Deleted rows whose rowids lie between these two are counted too. Because the oldest rows are deleted
-        first, such gaps arise only where a late report was added after newer rows.
-        """
-        tables = "decision", "outcome"
-        span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
-        return {table: self._read(span.format(table))[0][0] for table in tables}
+        """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs."""
+        return {table: self._connection.about(table) for table in ("decision", "outcome")}
 
     def purge(self, before: float, at_most: int = -1) -> int:
         """Delete decisions, outcomes, service runs and forwarders' shares older than `before` (Unix seconds).

@@ -215,7 +215,7 @@ def test_a_page_of_a_long_log_is_read_by_an_index(site: Daemon) -> None:
             statement = f"EXPLAIN QUERY PLAN {sql(Wanted(limit=5))}"
             rows = database._read(statement, dataclasses.asdict(Wanted(limit=5)))
             assert any(index in row["detail"] for row in rows)
-            limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
+            limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN part")}
             assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), (
                 "only the rows of one page are sorted"
             )
@@ -228,7 +228,7 @@ def test_a_users_own_jobs_are_found_by_an_index(site: Daemon) -> None:
         wanted = Wanted(only=1000, limit=5)
         rows = database._read(f"EXPLAIN QUERY PLAN {decided_sql(wanted)}", dataclasses.asdict(wanted))
         assert any("decision_by_uid (uid=? AND at>? AND at<?)" in row["detail"] for row in rows)
-        limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
+        limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN part")}
         assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), (
             "only the rows of one page are sorted"
         )
