@@ -88,7 +88,7 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
     if not _holds(_log_of(backup)):
         version_of(backup)
     if not force and path.exists():
-        _refuse_in_use(path, now)
+        refuse_in_use(path, now)
     with in_place_of(path) as temporary:
         _copy(backup, temporary, path)
         return _kept(path, now)
@@ -141,7 +141,8 @@ def version_of(path: Path, *, called: Path | None = None) -> int:
     return version
 
 
-def _refuse_in_use(path: Path, now: float) -> None:
+def refuse_in_use(path: Path, now: float) -> None:
+    """Raise BusyError if a daemon uses the database at `path`, or a campaign is running."""
     try:
         with Database.open(path, read_only=True) as database:
             run = database.service_run_at(now)

@@ -117,7 +117,7 @@ class Comparisons(Store):
     def place_of(self, decision_id: str) -> Place | None:
         """Return the record, user and block of a decision; None if the decision has no block or does not exist."""
         sql = (
-            "SELECT compared_id, uid, user, block FROM decision"
+            "SELECT compared_id, uid, decision.user, block FROM decision"
             " WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
         )
         rows = self._read(sql, (decision_id,))

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connection to SQLite, with the methods in which another database would differ."""
+"""A connection to SQLite; `postgresql.PostgreSQL` has the same methods, for statements that are written for SQLite."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from reprise.database.postgresql import PostgreSQL
 
 Parameters = Sequence[Any] | Mapping[str, Any]
-Connection: TypeAlias = "SQLite"
+Connection: TypeAlias = "SQLite | PostgreSQL"
 Row: TypeAlias = Any
-"""A row whose cells are found by position or by the name of their column."""
+"""A row whose cells are found by position or by the name of their column: `sqlite3.Row`, or `postgresql.RowOfNames`."""
+ALL_ROWS = 2**62
+"""The LIMIT of a statement that is to find all rows."""
 
 
 class SQLite(sqlite3.Connection):
@@ -19,11 +24,14 @@ class SQLite(sqlite3.Connection):
 
     `BEGIN_WRITE` begins a transaction that only one connection can have at a time, `BEGIN_READ` one that sees a single
     state of the database. `CHANGES` asks for a number that changes when another connection has changed the database.
+    `TRUNCATED` is the integer part of a number, `NEWEST` a column's value in the row with the `max(d.at)` of a group.
     """
 
     BEGIN_WRITE = "BEGIN IMMEDIATE"
     BEGIN_READ = "BEGIN"
     CHANGES = "PRAGMA data_version"
+    TRUNCATED = "CAST({} AS INTEGER)"
+    NEWEST = "{}"  # https://sqlite.org/lang_select.html#bareagg
 
     def added(self, sql: str, row: Mapping[str, Any]) -> int:
         """Insert a row, and return the id that the database gave to it."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reprise.database.connection import ALL_ROWS
 from reprise.database.entities import Decision
 from reprise.database.errors import NotFoundError
 from reprise.database.masked_columns import masked_cell
@@ -36,7 +37,7 @@ class Decisions(Store):
         Only decisions from `since` (inclusive) to `until` (exclusive) are returned, in Unix seconds.
         """
         sql = (
-            "SELECT id FROM decision WHERE user = :user AND at >= :since AND at < :until AND job_id IS NULL"
+            "SELECT id FROM decision WHERE decision.user = :user AND at >= :since AND at < :until AND job_id IS NULL"
             " AND point = 'submit' ORDER BY at, id"
         )
         return [row[0] for row in self._read(sql, {"user": user, "since": since, "until": until})]
@@ -137,6 +138,6 @@ class Decisions(Store):
             " AND decision.uid = outcome.uid AND decision.cluster = outcome.cluster"
             " WHERE outcome.cluster = :cluster AND outcome.job_id = :job AND (:uid IS NULL OR outcome.uid = :uid)"
             " ORDER BY at DESC, id DESC LIMIT :limit",
-            {"cluster": cluster, "job": job_id, "uid": uid, "limit": -1 if limit is None else limit},
+            {"cluster": cluster, "job": job_id, "uid": uid, "limit": ALL_ROWS if limit is None else limit},
         )
         return [DECISION.decode(row) for row in rows]

@@ -42,6 +42,10 @@ class BusyError(DatabaseError):
     """Another process locks or uses the database."""
 
 
+class UnreachableError(DatabaseError):
+    """The server of the database cannot be reached, or ended the connection."""
+
+
 class StorageError(DatabaseError):
     """The file system is full or has failed."""
 

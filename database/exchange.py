@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from reprise.database.backup import in_place_of
-from reprise.database.errors import AccessError, DatabaseError, InvalidValueError
+from reprise.database.errors import AccessError, CorruptedError, DatabaseError, InvalidValueError
 from reprise.database.facade import Database
+from reprise.database.masked_columns import masked_row
 from reprise.database.upkeep import TABLES
 
 FORMAT = "reprise-database"
@@ -28,6 +31,13 @@ OUTBOX = "outbox"  # the table of messages that a replica has not sent to its pr
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
 # Tables whose rows refer to other tables, in the order in which they are imported, after all other tables.
 LAST = ("trial", "record", "user_quarantine", "profile", "decision", "job_pattern")
+KEYS = dict.fromkeys(COLUMNS, "id") | {
+    "artifact": "sha256",
+    "user_quarantine": "record_id, uid",
+    "profile": "record_id",
+    "job_pattern": "outcome_id, pattern",
+}
+NUL, NUL_STORED = r"\u0000", r"\ufffd"  # in a line of JSON: PostgreSQL stores U+FFFD for NUL
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 
@@ -37,11 +47,40 @@ def lines(database: Database) -> Iterator[str]:
     The export shows the state of the database when the first line is read.
     """
     with database.one_state():
-        header = {"format": FORMAT, "version": VERSION, "schema": database.schema_version()}
-        yield json.dumps({**header, "rows": _counts(database)})
-        for name in ORDER:
-            for row in database.raw_rows(name):
-                yield json.dumps({"table": name, "row": row})
+        yield from _lines(database)
+
+
+def _lines(database: Database, *, compare: bool = False) -> Generator[str, None, None]:
+    """Yield the lines; with `compare`, sorted by their keys, and as they are when they are imported."""
+    header = {"format": FORMAT, "version": VERSION, "schema": database.schema_version()}
+    yield json.dumps({**header, "rows": _counts(database)})
+    for name in ORDER:
+        with closing(database.raw_rows(name, KEYS[name] if compare else "")) as rows:
+            for row in rows:
+                yield json.dumps({"table": name, "row": masked_row(name, row) if compare else row})
+
+
+def move(source: Database, target: Database) -> int:
+    """Copy all rows of `source` to the empty database `target`, compare each with its copy, and return their number.
+
+    Rows that are added to `source` meanwhile are not copied. Raise DatabaseError on failure; `target` is then empty.
+    """
+    with source.one_state(), target.transaction():
+        with closing(_lines(source)) as rows:
+            count = take(target, map(str.encode, rows), str(source.name))
+        with closing(_lines(source, compare=True)) as rows, closing(_lines(target, compare=True)) as copies:
+            for row, copy in zip_longest(rows, copies, fillvalue=""):
+                if row != copy and row.replace(NUL, NUL_STORED) != copy.replace(NUL, NUL_STORED):
+                    raise CorruptedError(f"{target.name}: nothing was moved, since {_named(row or copy)} changed")
+    return count
+
+
+def _named(line: str) -> str:
+    """Return the table and the first cell, which is the key, of a row in an export."""
+    found = json.loads(line)
+    return (
+        f"the row {next(iter(found['row'].values()))!r} of {found['table']}" if "row" in found else "the number of rows"
+    )
 
 
 def write(database: Database, file: Path) -> None:
@@ -67,10 +106,12 @@ def take(database: Database, text: Iterable[bytes], name: str) -> int:
     first wrong line, or the table with missing rows.
     """
     if any(_counts(database).values()):
-        raise InvalidValueError(f"{database.path}: is not empty: import into a new one (`reprise db init`)")
+        raise InvalidValueError(f"{database.name}: is not empty: import into a new one (`reprise db init`)")
     try:
         with database.transaction():
-            return _taken(database, text)
+            count = _taken(database, text)
+            database.count_from(ORDER)
+            return count
     except InvalidValueError as error:
         raise InvalidValueError(f"{name}: {error}") from error
 

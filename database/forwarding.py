@@ -84,7 +84,7 @@ class Forwarding(Store):
         """Return the verdicts that these jobs have reported; a job that has reported none is left out."""
         rows = self._read(
             "SELECT o.job_id, o.verdict FROM json_each(:ids) AS j CROSS JOIN outcome AS o "
-            "WHERE o.cluster = :cluster AND o.job_id = j.value",
+            "WHERE o.cluster = :cluster AND o.job_id = CAST(j.value AS BIGINT)",
             {"cluster": cluster, "ids": json.dumps(list(job_ids))},
         )
         found: dict[int, set[str]] = {}

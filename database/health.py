@@ -14,7 +14,7 @@ from reprise.database.gain_subject import is_withdrawn, subject
 from reprise.database.joint_component import artifacts_of
 
 
-def examine(path: Path) -> list[str]:
+def examine(path: Path | str) -> list[str]:
     """Return the problems of the database at `path` and of its active records' artifacts.
 
     Each problem is one line with a remedy. If the database is damaged, the artifacts are not examined.

@@ -35,8 +35,9 @@ SELECT running.id, :pattern, :seconds, :bytes, :confirmed_bytes FROM (
 WHERE running.id IS NOT NULL AND (
   EXISTS (SELECT 1 FROM job_pattern WHERE outcome_id = running.id AND pattern = :pattern)
   OR (SELECT count(*) FROM job_pattern WHERE outcome_id = running.id) < :most)
-ON CONFLICT DO UPDATE SET seconds = seconds + excluded.seconds, bytes = bytes + excluded.bytes,
-  confirmed_bytes = confirmed_bytes + excluded.confirmed_bytes
+ON CONFLICT (outcome_id, pattern) DO UPDATE SET seconds = job_pattern.seconds + excluded.seconds,
+  bytes = job_pattern.bytes + excluded.bytes,
+  confirmed_bytes = job_pattern.confirmed_bytes + excluded.confirmed_bytes
 """
 
 _OF_USER = """
@@ -46,7 +47,7 @@ SELECT decision.metadata, found.bytes_of FROM (
   ) AS newest
   JOIN outcome ON outcome.decision_id = newest.id AND outcome.uid = newest.uid AND outcome.cluster = newest.cluster
   JOIN job_pattern ON job_pattern.outcome_id = outcome.id AND confirmed_bytes > 0
-  GROUP BY outcome.id ORDER BY newest.at DESC, outcome.id DESC LIMIT :most
+  GROUP BY newest.id, newest.at, outcome.id ORDER BY newest.at DESC, outcome.id DESC LIMIT :most
 ) AS found JOIN decision ON decision.id = found.id
 ORDER BY found.at DESC, found.outcome_id DESC
 """

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from reprise.database.connection import ALL_ROWS
 from reprise.database.entities import ListedJob, UnmatchedClass, UnreadScript
 from reprise.database.gain_subject import OF_RUN_TIME_SQL
 from reprise.database.joint_component import has_part
@@ -59,7 +60,7 @@ _ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not i
 _OF_APPLICATION = (  # separate conditions, so that each can use its own index
     "json_extract(d.metadata, '$.program') = :application",
     "json_extract(d.metadata, '$.job_name') = :application"
-    " AND json_extract(d.metadata, '$.program') IS NOT :application",
+    " AND (json_extract(d.metadata, '$.program') IS NULL OR json_extract(d.metadata, '$.program') <> :application)",
 )
 
 # The tasks of a job array share one decision; only the task that ended first counts, as in `comparisons`.
@@ -72,18 +73,17 @@ JOIN outcome AS o ON o.id = (
   ORDER BY ended_at, id LIMIT 1
 )
 WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :but
-  AND CAST(json_extract(d.metadata, '$.nodes') AS BIGINT) IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
+  AND coalesce(CAST(json_extract(d.metadata, '$.nodes') AS BIGINT), -1) = coalesce(:nodes, -1)
+  AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
   AND (:uid IS NULL OR d.uid = :uid)
 """
 
 _APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
 
-# Bare columns next to max(d.at), marked `newest`, have the values of the newest decision
-# (https://sqlite.org/lang_select.html#bareagg).
+# {id}, {unmatched} and {job_name} are those of the group's newest decision, see `SQLite.NEWEST`
 _UNMATCHED_SQL = f"""
-SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
-  SELECT max(d.at), d.id /* newest */ AS decision_id, d.uid, d.user, d.unmatched /* newest */ AS unmatched,
-         application, nodes,
+SELECT uid, classes.user, application, nodes, jobs, node_hours, decision_id FROM (
+  SELECT max(d.at), {{id}} AS decision_id, d.uid, d.user, {{unmatched}} AS unmatched, application, nodes,
          sum(CASE WHEN d.unmatched AND o.confirmed = 1 AND o.elapsed_s IS NOT NULL THEN 1 ELSE 0 END) AS jobs,
          sum(CASE WHEN d.unmatched AND o.confirmed = 1 THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
   FROM outcome AS o JOIN (
@@ -99,14 +99,13 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
   GROUP BY d.uid, d.user, application, nodes
 ) AS classes
 WHERE unmatched AND node_hours > 0
-ORDER BY node_hours DESC, user, application, nodes
+ORDER BY node_hours DESC, classes.user, application, nodes
 """  # noqa: S608 (constants of this module)
 
 # If a script's path is known, jobs are grouped only by this path, because job names may differ from job to job.
 _UNREAD_SQL = f"""
-SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
-  SELECT max(d.at), d.id /* newest */ AS decision_id, d.uid, d.user, script_path,
-         job_name /* newest */ AS job_name, count(*) AS jobs,
+SELECT uid, scripts.user, script_path, job_name, jobs, node_hours, decision_id FROM (
+  SELECT max(d.at), {{id}} AS decision_id, d.uid, d.user, script_path, {{job_name}} AS job_name, count(*) AS jobs,
          sum(o.elapsed_s * coalesce(nodes, 1)) / 3600 AS node_hours
   FROM outcome AS o JOIN (
     SELECT *, CAST(json_extract(metadata, '$.nodes') AS BIGINT) AS nodes,
@@ -117,7 +116,7 @@ SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
   WHERE o.started_at >= :since AND o.confirmed = 1 AND o.elapsed_s IS NOT NULL
   GROUP BY d.uid, d.user, script_path, CASE WHEN script_path = '' THEN job_name ELSE '' END
 ) AS scripts
-ORDER BY node_hours DESC, user, script_path, job_name
+ORDER BY node_hours DESC, scripts.user, script_path, job_name
 LIMIT :limit
 """  # noqa: S608 (constants of this module)
 
@@ -157,7 +156,7 @@ class Wanted:
     until: float = EVER
     failed: bool = False
     only: int | None = None
-    limit: int = -1
+    limit: int = ALL_ROWS
 
     def is_set(self, name: str) -> bool:
         """Return whether the condition with this name restricts the search, which None and False do not."""
@@ -203,7 +202,7 @@ class Jobs(Store):
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)
-        return found if wanted.limit < 0 else found[: wanted.limit]
+        return found[: wanted.limit]
 
     def alike(
         self, record_id: int, nodes: int | None, *, but: str, uid: int | None = None
@@ -225,7 +224,7 @@ class Jobs(Store):
         `since` (Unix seconds) or later count, even if they got settings for the whole cluster. Decisions whose reason
         begins with `refused` do not count, because no record was compared for them.
         """
-        rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
+        rows = self._read(self._of_newest(_UNMATCHED_SQL), {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
 
     def unread_scripts(self, since: float, limit: int) -> Sequence[UnreadScript]:
@@ -235,7 +234,12 @@ class Jobs(Store):
 
         Jobs that started at `since` (Unix seconds) or later count; at most `limit` rows are returned.
         """
-        return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
+        rows = self._read(self._of_newest(_UNREAD_SQL), {"since": since, "limit": limit})
+        return [UnreadScript(*row) for row in rows]
+
+    def _of_newest(self, sql: str) -> str:
+        newest = self._connection.NEWEST.format
+        return sql.format(id=newest("d.id"), unmatched=newest("d.unmatched"), job_name=newest("job_name"))
 
     def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str, int]]:
         """Yield the gain and the tuned job of each active record; with `component`, only of records for this component.

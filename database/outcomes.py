@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reprise.database.connection import Connection
+from reprise.database.connection import ALL_ROWS, Connection
 from reprise.database.entities import Decision, Outcome
 from reprise.database.row_codec import Table
 from reprise.database.store import Store
@@ -30,7 +30,10 @@ SAME_RUN_S = 60.0
 
 # The statements below find the run that a report belongs to by job and time: the runs of a job do not overlap, so a
 # report whose time falls within a run belongs to this run.
-_OF_JOB = "cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid"
+_OF_JOB = (
+    "cluster = :cluster AND job_id = :job_id AND coalesce(array_task, -1) = coalesce(:array_task, -1) AND uid = :uid"
+)
+_OF_DECISION = "coalesce(decision_id, '') = coalesce(:decision_id, '')"
 _TIMES = {"same_start": SAME_START_S, "same_run": SAME_RUN_S}
 
 # Finds the row that the report of a start belongs to: the row of the same start, or of a run whose end or step was
@@ -40,7 +43,7 @@ SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
   abs(started_at - :started_at) <= :same_start
   OR :started_at BETWEEN started_at - :same_run AND ended_at + :same_start
-  OR started_at > :started_at AND ended_at IS NULL AND present IS NOT NULL AND decision_id IS :decision_id)
+  OR started_at > :started_at AND ended_at IS NULL AND present IS NOT NULL AND {_OF_DECISION})
 ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
 """  # noqa: S608 (constants of this module)
 
@@ -50,7 +53,7 @@ _ENDED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
   abs(started_at - :started_at) <= :same_run
-  OR started_at BETWEEN :started_at AND :ended_at + :same_start AND ended_at IS NULL AND decision_id IS :decision_id)
+  OR started_at BETWEEN :started_at AND :ended_at + :same_start AND ended_at IS NULL AND {_OF_DECISION})
 ORDER BY ended_at IS NULL OR abs(ended_at - :ended_at) > :same_start, ended_at IS NOT NULL,
   abs(started_at - :started_at), id DESC
 LIMIT 1
@@ -59,7 +62,7 @@ LIMIT 1
 # Finds the row that the report of a step belongs to: the latest run that has not ended or that ended after the step.
 _STEP_SQL = f"""
 SELECT * FROM outcome
-WHERE {_OF_JOB} AND decision_id IS :decision_id
+WHERE {_OF_JOB} AND {_OF_DECISION}
   AND :started_at BETWEEN started_at - :same_run AND coalesce(ended_at + :same_start, :started_at)
 ORDER BY started_at DESC, id DESC LIMIT 1
 """  # noqa: S608 (constants of this module)
@@ -136,7 +139,7 @@ class Outcomes(Store):
         rows = self._read(
             "SELECT * FROM outcome WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"
             " ORDER BY started_at DESC, id DESC LIMIT :limit",
-            {"cluster": cluster, "job": job_id, "uid": uid, "limit": -1 if limit is None else limit},
+            {"cluster": cluster, "job": job_id, "uid": uid, "limit": ALL_ROWS if limit is None else limit},
         )
         return [OUTCOME.decode(row) for row in rows]
 
@@ -149,7 +152,7 @@ class Outcomes(Store):
         rows = self._read(
             "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ?"
             " ORDER BY started_at DESC, id DESC LIMIT ?",
-            (decision.id, decision.uid, decision.cluster, -1 if limit is None else limit),
+            (decision.id, decision.uid, decision.cluster, ALL_ROWS if limit is None else limit),
         )
         return [OUTCOME.decode(row) for row in rows]
 

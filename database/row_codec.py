@@ -51,7 +51,7 @@ class Table(Generic[T]):
         hints = get_type_hints(row_type)
         self._fields: dict[str, Any] = {field.name: hints[field.name] for field in dataclasses.fields(row_type)}  # type: ignore[arg-type]
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
-        names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
+        names, places = ", ".join(map(quoted, given)), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module)
         self._cells = itemgetter(*given)
         one = f"({', '.join('?' * len(given))})"
@@ -65,7 +65,7 @@ class Table(Generic[T]):
         self._of_users = {field for field, hint in self._fields.items() if _may_be_text(hint) and field not in ours}
         self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
-        changes = ", ".join(f"{column} = :{column}" for column in given)
+        changes = ", ".join(f"{quoted(column)} = :{column}" for column in given)
         self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module)
 
     def columns(self) -> list[str]:
@@ -126,6 +126,11 @@ class Table(Generic[T]):
             raise CorruptedError(
                 f"row {key!r} of table {self.name} is damaged ({error}): run `reprise db check`"
             ) from error
+
+
+def quoted(column: str) -> str:
+    """Return a column's name as SQL, which has keywords that are also names of columns (`user`)."""
+    return f'"{column}"'
 
 
 def to_json(value: Any, where: str) -> str:

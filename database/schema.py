@@ -24,6 +24,7 @@ APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, by which file(1) and
 PENDING = 1
 """Value of `user_version` while unused parts of the file may contain text that a migration has replaced; else it is
 0."""
+NOTED = "INSERT INTO migration (version, name, applied_at) VALUES (?, ?, ?)"
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,24 @@ class Migration:
     version: int
     name: str
     sql: str
+    postgresql: str = ""
+    """The script for PostgreSQL, if `sql` is not for both."""
+
+    def noted(self) -> tuple[int, str, float]:
+        """Return the values of NOTED."""
+        return self.version, self.name, time.time()
 
 
 @functools.cache
 def load_migrations() -> Sequence[Migration]:
     """Return all migrations of this release, in order; they are numbered from 1 without a gap."""
-    found = []
-    for file in importlib.resources.files("reprise.database.migrations").iterdir():
-        if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
-            found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
-    found.sort(key=lambda migration: migration.version)
+    folder = importlib.resources.files("reprise.database.migrations")
+    texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".sql")}
+    found = [
+        Migration(int(match[1]), match[2], texts[name], texts.get(f"{match[1]}_{match[2]}.postgresql.sql", ""))
+        for name in sorted(texts)
+        if (match := re.fullmatch(r"(\d{4})_(\w+)\.sql", name))
+    ]
     if [migration.version for migration in found] != list(range(1, len(found) + 1)):
         raise SchemaError("the migrations of this installation are incomplete: install Reprise again")
     return tuple(found)
@@ -66,20 +75,24 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     return int(version or 0)
 
 
-def require_newest(version: int, path: Path, migrations: Sequence[Migration]) -> None:
+def require_newest(version: int, path: Path | str, migrations: Sequence[Migration]) -> None:
     """Raise SchemaError, or MissingError for an empty database, unless `version` is the newest schema version."""
     newest = migrations[-1].version
     refuse_newer(version, path, newest)
     if version == 0:
-        raise MissingError(f"{path}: is empty: run `reprise db init`")
+        raise MissingError(f"{path}: is empty: run `{_command(path)}`")
     if version < newest:
         raise SchemaError(
             f"{path}: an older Reprise made this database (schema {version}; this release needs schema {newest}): "
-            "stop the daemon, make a copy, and run `reprise db init`"
+            f"stop the daemon, make a copy, and run `{_command(path)}`"
         )
 
 
-def refuse_newer(version: int, path: Path, newest: int) -> None:
+def _command(path: Path | str) -> str:
+    return "reprise db init" if isinstance(path, Path) else "reprise db init --central"
+
+
+def refuse_newer(version: int, path: Path | str, newest: int) -> None:
     """Raise SchemaError if `version` is newer than `newest`, the newest version that this release supports."""
     if version > newest:
         raise SchemaError(
@@ -144,10 +157,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
     for statement in statements(migration.sql):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(
-        "INSERT INTO migration (version, name, applied_at) VALUES (?, ?, ?)",
-        (migration.version, migration.name, time.time()),
-    )
+    connection.execute(NOTED, migration.noted())
 
 
 def statements(script: str) -> Iterator[str]:

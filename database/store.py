@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open database file, with methods to create, migrate, read and write the file safely."""
+"""An open database, a file or one on a server, with methods to create, migrate, read and write it safely."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from reprise.database import schema
+from reprise.database import postgresql, schema
 from reprise.database.connection import Connection, Parameters, Row, SQLite
 from reprise.database.errors import (
     AccessError,
@@ -26,6 +26,7 @@ from reprise.database.errors import (
 )
 from reprise.database.filesystem import network_type
 from reprise.database.masked_columns import masked_row
+from reprise.database.row_codec import quoted
 
 FILE_MODE = 0o600
 """Mode of the database file, which the files -wal and -shm inherit. A user who can open one of these three files can
@@ -38,22 +39,25 @@ BUSY_TIMEOUT_S = 5.0  # a writer holds the lock for milliseconds; a longer wait 
 
 
 class Store:
-    """A database file with one connection to it.
+    """A database with one connection to it: a file of SQLite, or a database of PostgreSQL.
 
-    Only one thread at a time may use a `Store`; any number of processes may use the file.
+    Only one thread at a time may use a `Store`; any number of processes may use the database.
     """
 
-    def __init__(self, name: Path, connection: Connection, migrated_from: int, not_erased: str = "") -> None:
+    def __init__(self, name: Path | str, connection: Connection, migrated_from: int, not_erased: str = "") -> None:
         self.name = name
+        """The path of the file, or the URL."""
         self.migrated_from = migrated_from
         self.not_erased = not_erased
         self._connection = connection
 
     @classmethod
     def open(
-        cls, path: Path, *, create: bool = False, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
+        cls, path: Path | str, *, create: bool = False, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> Self:
-        """Open the database at `path`. Raise DatabaseError if the database is unusable.
+        """Open the database at `path`, or on the server that the URL `path` names.
+
+        Raise DatabaseError if the database is unusable.
 
         With `create`, create the directory and the file if they are missing, and migrate the database to the newest
         schema. The result's `migrated_from` is then the previous schema version (0: none), and its `not_erased` is the
@@ -61,6 +65,16 @@ class Store:
         """
         if create and read_only:
             raise ValueError("a database cannot be created read-only")
+        if isinstance(path, str):
+            with _translated(path):
+                opened, found = postgresql.connect(
+                    path,
+                    create=create,
+                    read_only=read_only,
+                    busy_timeout_s=busy_timeout_s,
+                    migrations=schema.load_migrations(),
+                )
+            return cls(path, opened, found)
         path = path.absolute()
         _check_place(path)
         if create:
@@ -100,7 +114,7 @@ class Store:
     @property
     def path(self) -> Path:
         """Path of the file of SQLite."""
-        return self.name
+        return Path(self.name)
 
     def close(self) -> None:
         """Close the connection; the object is unusable afterwards."""
@@ -146,7 +160,7 @@ class Store:
     def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row to a table, with secrets masked; the caller must have checked the names of its columns."""
         row = masked_row(table, row)
-        names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+        names, places = ", ".join(map(quoted, row)), ", ".join(f":{name}" for name in row)
         with self._write() as connection, _translated(self.name):
             connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (checked names)
 
@@ -198,15 +212,19 @@ class Store:
 
 
 @contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path | str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise translate(error, path) from error
+        raise translate(error, Path(path)) from error
     except UnicodeDecodeError as error:
         raise CorruptedError(f"{path}: is damaged (text that is not UTF-8): restore it from a backup") from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise InvalidValueError(f"{path}: refused a value ({error}): please report this defect of Reprise") from error
+    except Exception as error:
+        if of_server := postgresql.translate(error, str(path)):
+            raise of_server from error
+        raise
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:

@@ -59,8 +59,9 @@ class Overview(Store):
 
         A day is the number of days since 1970-01-01, on a clock that is `offset_s` seconds ahead of UTC.
         """
+        day = self._connection.TRUNCATED.format("(at + :offset) / :day")
         sql = (
-            "SELECT CAST((at + :offset) / :day AS INTEGER) AS day, verdict, count(*) FROM decision"
+            f"SELECT {day} AS day, verdict, count(*) FROM decision"  # noqa: S608 (an expression of this package)
             " WHERE at >= :since GROUP BY day, verdict"
         )
         rows = self._read(sql, {"since": since, "offset": offset_s, "day": DAY_S})

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reprise.database.campaigns import CAMPAIGN, TRIAL
+from reprise.database.connection import ALL_ROWS
 from reprise.database.decisions import DECISION
 from reprise.database.forwarding import FORWARDER_SHARE, FORWARDER_STATE
 from reprise.database.job_patterns import JOB_PATTERN
@@ -53,18 +54,18 @@ class Upkeep(Store):
         """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs."""
         return {table: self._connection.about(table) for table in ("decision", "outcome")}
 
-    def purge(self, before: float, at_most: int = -1) -> int:
+    def purge(self, before: float, at_most: int = ALL_ROWS) -> int:
         """Delete decisions, outcomes, service runs and forwarders' shares older than `before` (Unix seconds).
 
         Return the number of deleted rows.
 
-        At most `at_most` rows of each table are deleted, unless `at_most` is negative. If the result is at least
+        At most `at_most` rows of each table are deleted. If the result is at least
         `at_most`, there may be more rows to delete.
         """
         with self._write() as connection:
             return sum(
                 connection.execute(
-                    f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {over} LIMIT :most)",  # noqa: S608 (fixed names)
+                    f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {over} LIMIT :most)",  # noqa: S608 (fixed names)
                     {"before": before, "most": at_most},
                 ).rowcount
                 for table, over in _OVER.items()

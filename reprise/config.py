@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from reprise.errors import RepriseError
 
@@ -29,6 +31,7 @@ _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~
 _NUMERIC_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):([1-9][0-9]{0,4})")
 HOST_LIMIT = 253  # maximum number of characters in a DNS name
 PREFIX_LIMIT, PREFIXES_LIMIT = 4095, 8  # limits of the forwarding library: bytes of a prefix, number of prefixes
+HIDDEN = "hidden"  # type of an error whose message must not show the value, which may have a password
 SOCKET_PATH_LIMIT = 107  # maximum number of bytes in the path: sun_path without its NUL (unix(7))
 
 
@@ -135,6 +138,26 @@ def forwarder_address(text: str) -> str:
         except ValueError:
             pass
     raise ValueError(f"{text!r} is not ADDRESS:PORT or [ADDRESS]:PORT with a numeric address, or the path of a socket")
+
+
+def database_url(text: str) -> str:
+    """Return the URL of a database of PostgreSQL. Raise ValueError for any other text, or if it has a password."""
+    try:
+        parts = urlsplit(text)
+        parameters = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError:
+        parts, parameters = urlsplit(""), {}
+    if parts.password is not None or {"password", "sslpassword"} & parameters.keys():
+        text = "has a password, which others could read: put it into a password file (`?passfile=/PATH`)"
+        raise PydanticCustomError(HIDDEN, text)
+    named = parts.path.removeprefix("/") or parameters.get("dbname")
+    if parts.scheme != "postgresql" or not named or "/" in named or parts.fragment or not text.isprintable():
+        raise PydanticCustomError(HIDDEN, "is not postgresql://[USER@][HOST][:PORT]/DATABASE[?PARAMETER=VALUE&...]")
+    return text
+
+
+def _database_url_or_nothing(text: str) -> str:
+    return database_url(text) if text else ""
 
 
 def _each_once(texts: list[str]) -> list[str]:
@@ -273,6 +296,9 @@ class DatabaseSection(Section):
     path: AbsolutePath = Field(Path("/var/lib/reprise/reprise.db"), description="SQLite file, on a local file system")
     snapshot: AbsolutePath | None = Field(
         None, description="copy that `reprise db snapshot` makes for members of its group"
+    )
+    url: Annotated[str, AfterValidator(_database_url_or_nothing)] = Field(
+        "", description="URL of a central database on PostgreSQL, which only `reprise db` uses yet; '' means none"
     )
 
 
@@ -499,6 +525,8 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     what = problem["msg"].removeprefix("Value error, ")
     if not where or problem["type"] == "missing":
         return f"setting {where!r} is missing: add it" if where else what
+    if problem["type"] == HIDDEN:
+        return f"setting {where!r}: {what}"
     return f"setting {where!r}: {what} (it is {repr(problem['input'])[:200]})"
 
 

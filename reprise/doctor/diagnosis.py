@@ -94,6 +94,7 @@ def _service(config: Config, run: Run, slurm: Slurm) -> list[Finding]:
         *service_checks.socket(socket),
         *service_checks.closed(config.database.path, key_path(config)),
         *service_checks.database(config.database.path, health.examine),
+        *(service_checks.database(config.database.url, health.examine) if config.database.url else ()),
         *service_checks.records(config.database.path, health.withdrawn),
         *service_checks.pages(config.web.listen, _tcp_sockets(), _owner(config.database.path)),
         service_checks.model(load_model, config.matcher.model),

@@ -95,7 +95,7 @@ def closed(path: Path, key: Path) -> Iterator[Finding]:
         yield problem("pages", text, f"rm {key}, then restart matcher and pages")
 
 
-def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Finding]:
+def database(path: Path | str, examine: Callable[[Path | str], list[str]]) -> Iterator[Finding]:
     """Report the problems that `reprise db check` finds in the database."""
     found = examine(path)
     for line in found:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reprise.database.entities import (
     Artifact,
     Campaign,
@@ -18,6 +20,8 @@ from reprise.database.entities import (
     TrialRole,
 )
 
+ON_SQLITE = pytest.mark.parametrize("fresh", ["sqlite"], indirect=True)
+"""Mark for tests of `database` that concern SQLite alone."""
 SHA = "0123456789abcdef" * 4
 
 

@@ -133,6 +133,48 @@ def test_an_invalid_address_of_the_pages_is_refused(tmp_path: Path, url: str) ->
     assert "is not http(s)://HOST[:PORT][/PATH]" in message(tmp_path, f'[web]\nurl = "{url}"\n')
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "postgresql:///reprise?host=/var/run/postgresql",
+        "postgresql://reprise@db.example.org:5432/reprise?sslmode=verify-full&passfile=/etc/reprise/pgpass",
+        "postgresql://db1:5432,db2:5433/reprise?target_session_attrs=primary",
+        "postgresql://[2001:db8::1]/?dbname=reprise",
+    ],
+)
+def test_the_url_of_a_central_database_is_accepted(tmp_path: Path, url: str) -> None:
+    (tmp_path / "reprise.toml").write_text(f'[database]\nurl = "{url}"\n')
+    assert load(tmp_path / "reprise.toml").database.url == url
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("sqlite:///var/lib/reprise.db", "is not postgresql://"),
+        ("postgres://h/reprise", "is not postgresql://"),
+        ("postgresql://h", "is not postgresql://"),
+        ("postgresql://h/a/b", "is not postgresql://"),
+        ("postgresql://h/a?b", "is not postgresql://"),
+        ("postgresql://h/a#b", "is not postgresql://"),
+        ("postgresql://[::1/a", "is not postgresql://"),
+        ("postgresql://u:hunter2@[::1/a", "is not postgresql://"),
+        ("postgresql://h/a\\u0007", "is not postgresql://"),
+        ("postgresql://u:hunter2@h/a", "put it into a password file"),
+        ("postgresql://u:@h/a", "put it into a password file"),
+        ("postgres://u:hunter2@h/a", "put it into a password file"),
+        ("postgresql://h/a?password=hunter2", "put it into a password file"),
+        ("postgresql://h/a?pass%77ord=hunter2", "put it into a password file"),
+        ("postgresql://h/a?sslpassword=hunter2", "put it into a password file"),
+    ],
+)
+def test_an_invalid_url_of_a_central_database_is_refused_without_showing_it(
+    tmp_path: Path, url: str, said: str
+) -> None:
+    shown = message(tmp_path, f'[database]\nurl = "{url}"\n')
+    assert said in shown and "database.url" in shown and "hunter2" not in shown
+
+
 def test_a_missing_file_that_was_given_explicitly_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "none.toml")

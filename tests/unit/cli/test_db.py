@@ -35,8 +35,11 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def run(path: Path, *arguments: str) -> Result:
-    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=None)))
+def run(path: Path | str, *arguments: str, url: str = "") -> Result:
+    """Run `reprise db` on a file, at a site with the central database `url`; or on the central database `path`."""
+    if isinstance(path, str):
+        return run(Path("/nonexistent"), *arguments, "--central", url=path)
+    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=None, url=url)))
     assert DB is not None
     return CliRunner().invoke(DB, list(arguments), obj=settings)
 
@@ -209,7 +212,7 @@ def test_a_snapshot_is_written_to_the_configured_path(path: Path) -> None:
     told = run(path, "snapshot")
     assert told.exit_code == 1 and "database.snapshot is not set" in str(told.exception)
     snapshot = path.with_name("snapshot.db")
-    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=snapshot)))
+    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=snapshot, url="")))
     assert DB is not None
     assert CliRunner().invoke(DB, ["snapshot"], obj=settings).output == f"{snapshot}: a copy of {path}\n"
     with Database.open(snapshot, read_only=True) as copy:

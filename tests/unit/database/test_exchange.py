@@ -16,35 +16,45 @@ from reprise.database import Database, exchange
 from reprise.database.errors import AccessError, CorruptedError, DatabaseError, InvalidValueError
 from reprise.database.upkeep import TABLES
 from tests.unit.cli.test_db import run
-from tests.unit.database.test_stored import ROWS, insert
+from tests.unit.database.test_stored import ROWS
+from tests.unit.database_values import ON_SQLITE, record
 
 MESSAGE = '{"kind": "decision"}'
 COUNT = len(TABLES) + 1  # number of rows: one in each table, and a message that waits for the primary
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(fresh: Path | str) -> Path | str:
     """Create a database with a row in each table, and a message that waits for the primary."""
-    file = tmp_path / "a.db"
-    with Database.open(file, create=True) as database, database._write() as connection:
-        for table in TABLES:
-            insert(connection, table, ROWS[table.name])
+    with Database.open(fresh, create=True) as database:
+        fill(database)
+    return fresh
+
+
+def fill(database: Database) -> None:
+    """Add a row to each table."""
+    with database.transaction():
+        for name in exchange.ORDER:
+            if name != exchange.OUTBOX:
+                value = ROWS[name]
+                row = next(table for table in TABLES if table.name == name).encode(value)
+                database.add_raw_row(name, row | ({"id": value.id} if hasattr(value, "id") else {}))
+        database.count_from(exchange.ORDER)
         database.put_out(MESSAGE)
-    return file
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Path:
-    Database.open(tmp_path / "b.db", create=True).close()
-    return tmp_path / "b.db"
+def empty(other: Path | str) -> Path | str:
+    Database.open(other, create=True).close()
+    return other
 
 
-def exported(path: Path) -> list[str]:
+def exported(path: Path | str) -> list[str]:
     with Database.open(path, read_only=True) as database:
         return list(exchange.lines(database))
 
 
-def test_exported_rows_are_imported_unchanged(path: Path, empty: Path, tmp_path: Path) -> None:
+def test_exported_rows_are_imported_unchanged(path: Path | str, empty: Path | str, tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     assert run(path, "export", str(file)).exit_code == 0
     assert run(empty, "import", str(file)).output == f"{empty}: {COUNT} rows\n"
@@ -52,9 +62,11 @@ def test_exported_rows_are_imported_unchanged(path: Path, empty: Path, tmp_path:
     with Database.open(empty) as database:
         assert database.problems() == [] and database.record(1) == ROWS["record"]
         assert database.oldest_out(9) == [(1, MESSAGE)], "messages that wait for the primary are not lost"
+        assert database.add_record(record()) == 2, "new rows get new ids"
     assert run(path, "export", "-").output == file.read_text()
 
 
+@ON_SQLITE
 def test_an_export_has_the_permissions_of_the_database(path: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("for everyone")
     (tmp_path / "link").symlink_to("a.jsonl")
@@ -66,7 +78,7 @@ def test_an_export_has_the_permissions_of_the_database(path: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("error", [CorruptedError("is damaged"), OSError(28, "No space left on device")])
 def test_an_export_that_fails_leaves_the_old_file_and_no_other(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    path: Path | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(_: Database) -> Iterator[str]:
         yield "{}"
@@ -83,21 +95,22 @@ def test_an_export_that_fails_leaves_the_old_file_and_no_other(
     assert list(file.parent.iterdir()) == [file] and file.read_text() == "what was there"
 
 
-def test_an_import_into_a_database_with_rows_is_refused(path: Path, tmp_path: Path) -> None:
+def test_an_import_into_a_database_with_rows_is_refused(path: Path | str, tmp_path: Path) -> None:
     before = exported(path)
     (tmp_path / "a.jsonl").write_text("\n".join(before))
     error = run(path, "import", str(tmp_path / "a.jsonl")).exception
-    assert isinstance(error, InvalidValueError) and "a.db: is not empty: import into a new one" in str(error)
+    assert isinstance(error, InvalidValueError) and f"{path}: is not empty: import into a new one" in str(error)
     assert exported(path) == before
 
 
-def test_a_replica_with_only_waiting_messages_is_not_empty(path: Path, empty: Path, tmp_path: Path) -> None:
+def test_a_replica_with_only_waiting_messages_is_not_empty(path: Path | str, empty: Path | str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(exported(path)))
     with Database.open(empty) as database:
         database.put_out(MESSAGE)
-    assert "b.db: is not empty" in str(run(empty, "import", str(tmp_path / "a.jsonl")).exception)
+    assert f"{empty}: is not empty" in str(run(empty, "import", str(tmp_path / "a.jsonl")).exception)
 
 
+@ON_SQLITE
 def test_every_table_is_exported_except_generated_ones(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
@@ -138,7 +151,7 @@ def without(line: str, *columns: str) -> str:
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named_and_nothing_is_imported(
-    path: Path, empty: Path, spoil: Callable[[list[str]], list[str]], said: str
+    path: Path | str, empty: Path | str, spoil: Callable[[list[str]], list[str]], said: str
 ) -> None:
     spoilt = [line.encode(errors="surrogateescape") for line in spoil(exported(path))]
     with Database.open(empty) as database:
@@ -149,7 +162,9 @@ def test_a_bad_line_is_named_and_nothing_is_imported(
         assert not any(database.counts().values()) and database.oldest_out(1) == []
 
 
-def test_a_truncated_export_is_refused_and_nothing_is_imported(path: Path, empty: Path, tmp_path: Path) -> None:
+def test_a_truncated_export_is_refused_and_nothing_is_imported(
+    path: Path | str, empty: Path | str, tmp_path: Path
+) -> None:
     whole = exported(path)
     for kept in range(1, len(whole)):
         (tmp_path / "a.jsonl").write_text("".join(f"{line}\n" for line in whole[:kept]))
@@ -160,7 +175,7 @@ def test_a_truncated_export_is_refused_and_nothing_is_imported(path: Path, empty
         assert not any(database.counts().values())
 
 
-def test_a_file_that_cannot_be_written_is_named(path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named(path: Path | str) -> None:
     error = run(path, "export", "/dev/full").exception
     assert (
         isinstance(error, AccessError)
@@ -168,6 +183,6 @@ def test_a_file_that_cannot_be_written_is_named(path: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_read_is_named(empty: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(empty: Path | str) -> None:
     error = run(empty, "import", "/proc/self/mem").exception
     assert isinstance(error, AccessError) and str(error).startswith("/proc/self/mem: cannot be read (")

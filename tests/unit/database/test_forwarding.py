@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +12,9 @@ import pytest
 from reprise.database import Database
 from reprise.database.entities import ForwarderState, Measurement
 from reprise.database.forwarding import LONGEST_S, held_sql
-from tests.unit.database_values import decision, forwarder_share, outcome, record
+from tests.unit.database_values import ON_SQLITE, decision, forwarder_share, outcome, record
 
 TUNED = Measurement(300.0, 290.0, 310.0, 5)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(tmp_path / "a.db", create=True) as opened:
-        yield opened
 
 
 def start(database: Database, job: int, component: str = "forwarders", **changes: Any) -> int:
@@ -153,6 +146,7 @@ def test_a_share_that_began_long_before_an_interval_is_found_if_its_job_still_ha
     assert [share.job_id for share in database.shares_between("c", LONGEST_S + 50.0, late)] == [1], "too long ago"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("table", ["forwarder_share", "forwarder_state"])
 def test_an_interval_is_read_by_indexes_and_only_present_rows_are_sorted(database: Database, table: str) -> None:
     values = {"cluster": "c", "since": 1.0, "until": 2.0, "longest": LONGEST_S, "limit": 5}
@@ -176,7 +170,7 @@ def test_old_shares_are_purged_unless_they_still_hold(database: Database) -> Non
 def test_changes_of_other_connections_are_noticed(database: Database) -> None:
     before = database.changes_of_others()
     assert database.changes_of_others() == before
-    with Database.open(database.path) as other:
+    with Database.open(database.name) as other:
         other.report_start(outcome())
         assert other.newest_outcome() == 1
     assert database.changes_of_others() != before

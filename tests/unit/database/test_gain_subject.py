@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +13,6 @@ from reprise.database.gain_subject import is_withdrawn, not_of_the_run, promise,
 from reprise.database.joint_component import joint_name, parts_of
 from reprise.database.totals import WantedRecords
 from tests.unit.database_values import record
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(tmp_path / "reprise.db", create=True) as one:
-        yield one
 
 
 def rules(*problems: str, **changes: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from reprise.database.job_patterns import LONGEST_S, MOST_PATTERNS, RunPatterns,
 from tests.unit.database_values import decision, outcome
 
 STRIDED, UNKNOWN = "write/shared/strided/64K", "unknown"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(tmp_path / "a.db", create=True) as opened:
-        yield opened
 
 
 def seen(pattern: str, seconds: float = 1.0, size: int = 100, job: int = 5, user: int | None = None) -> Seen:
@@ -119,7 +112,8 @@ def test_of_an_array_only_the_newest_tasks_are_read(database: Database, monkeypa
     assert [one.bytes_of for one in database.patterns_of_user(outcome().uid, 0.0, 10)] == [{STRIDED: 4}, {STRIDED: 3}]
 
 
-def test_the_search_for_a_users_patterns_reads_no_table_as_a_whole(database: Database) -> None:
+def test_the_search_for_a_users_patterns_reads_no_table_as_a_whole(tmp_path: Path) -> None:
     words = {"uid": 1, "since": 0.0, "latest": 10, "most": 5}
-    plan = [row["detail"] for row in database._read(f"EXPLAIN QUERY PLAN {job_patterns._OF_USER}", words)]
+    with Database.open(tmp_path / "a.db", create=True) as database:
+        plan = [row["detail"] for row in database._read(f"EXPLAIN QUERY PLAN {job_patterns._OF_USER}", words)]
     assert not [step for step in plan if step.startswith("SCAN") and step.split()[1] not in ("newest", "found")]

@@ -21,7 +21,7 @@ LONGEST_S = 0.01
 BEGUN = b"*"
 
 
-def write(path: Path, life: int, acknowledged: int) -> None:
+def write(path: Path | str, life: int, acknowledged: int) -> None:
     """Write rows to several tables endlessly.
 
     Report the start, and each decision written, to the descriptor `acknowledged`.
@@ -40,8 +40,8 @@ def write(path: Path, life: int, acknowledged: int) -> None:
 
 
 @pytest.mark.slow
-def test_acknowledged_rows_survive_two_hundred_kills(tmp_path: Path) -> None:
-    path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - not used for security
+def test_acknowledged_rows_survive_two_hundred_kills(fresh: Path | str) -> None:
+    path, rng = fresh, random.Random(1)  # noqa: S311 - not used for security
     with Database.open(path, create=True) as database:
         database.add_record(record())
     told: list[str] = []
