@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from reprise.database.campaign_progress import CampaignProgress
 from reprise.database.comparisons import Comparisons
 from reprise.database.decisions import Decisions
 from reprise.database.forwarding import Forwarding
@@ -14,5 +15,16 @@ from reprise.database.service_runs import ServiceRuns
 from reprise.database.upkeep import Upkeep
 
 
-class DaemonDatabase(Records, Decisions, Comparisons, Outcomes, ServiceRuns, Forwarding, JobPatterns, Replicas, Upkeep):
+class DaemonDatabase(
+    Records,
+    Decisions,
+    Comparisons,
+    Outcomes,
+    CampaignProgress,
+    ServiceRuns,
+    Forwarding,
+    JobPatterns,
+    Replicas,
+    Upkeep,
+):
     """The database with the methods that the daemon needs; open it with `DaemonDatabase.open(path)`."""

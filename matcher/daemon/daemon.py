@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from reprise import __version__
 from reprise.config import Config, ConfigError
+from reprise.database.campaign_progress import Progress
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.store import size_on_disk
 from reprise.eventlog import line, log_to
@@ -132,12 +133,17 @@ def _metrics_server(basis: Basis, service: Service, queue: Queue, metrics: Metri
         with DaemonDatabase.open(path, read_only=True) as database:
             return database.newest_record_at()
 
+    def campaigns() -> Progress:
+        with DaemonDatabase.open(path, read_only=True) as database:
+            return database.campaign_progress()
+
     metrics.look_up(
         Gauges(
             records_known=lambda: len(basis.knowledge),
             records=counted,
             rows=rows,
             newest=newest,
+            campaigns=campaigns,
             writes_waiting=lambda: len(queue),
             waiting_bytes=lambda: queue.bytes,
             writes_dropped=lambda: queue.dropped,

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from reprise.database.campaign_progress import Progress
+
 
 class Metrics:
     """Counters that do nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` does count."""
@@ -33,12 +35,14 @@ class Gauges:
 
     `records` returns numbers of records by component and status. `rows` returns the approximate numbers of rows of some
     tables. `newest` returns the time when the newest record was made, in Unix seconds, or None if there is no record.
+    `campaigns` returns the progress of the running campaigns.
     """
 
     records_known: Callable[[], int]
     records: Callable[[], Mapping[tuple[str, str], int]]
     rows: Callable[[], Mapping[str, int]]
     newest: Callable[[], float | None]
+    campaigns: Callable[[], Progress]
     writes_waiting: Callable[[], int]
     waiting_bytes: Callable[[], int]
     writes_dropped: Callable[[], int]

@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from reprise import __version__
 from reprise.config import host_and_port
+from reprise.database.campaign_progress import Progress
 from reprise.database.errors import DatabaseError
 from reprise.matcher.daemon.listener import bind
 from reprise.matcher.daemon.metrics import Gauges, Metrics
@@ -103,6 +104,8 @@ class _LookedUp(Collector):
             for table, count in of.rows().items():
                 rows.add_metric([table], count)
         yield rows
+        with contextlib.suppress(DatabaseError):
+            yield from _of_campaigns(of.campaigns())
         yield GaugeMetricFamily("reprise_writes_waiting", "Writes that wait for the database.", of.writes_waiting())
         yield GaugeMetricFamily("reprise_writes_waiting_bytes", "Memory that waiting writes take.", of.waiting_bytes())
         yield CounterMetricFamily("reprise_writes_dropped", "Writes that were given up.", of.writes_dropped())
@@ -129,6 +132,17 @@ class _LookedUp(Collector):
         build = GaugeMetricFamily("reprise_build_info", "1, labelled with the version.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build
+
+
+def _of_campaigns(progress: Progress) -> Iterator[Metric]:
+    yield GaugeMetricFamily("reprise_campaigns_running", "Campaigns that are stored as running.", progress.running)
+    now = time.time()
+    for name, what, at in (
+        ("silence", "Longest time since the sign of life of a running campaign's coordinator.", progress.alive_at),
+        ("standstill", "Longest time in which a running campaign has ended no trial.", progress.trial_at),
+    ):
+        seconds = 0.0 if at is None else max(0.0, now - at)
+        yield GaugeMetricFamily(f"reprise_campaign_{name}_seconds", what, seconds)
 
 
 class MetricsServer:

@@ -41,6 +41,7 @@ UNITS = {
 NOT_PYTHON = ("spank", "etc", "docs", "accelerators", "packaging", "tools")
 ADMINS_OWN = (
     "/etc/slurm",
+    "/etc/prometheus",
     "/opt/",
     "/etc/reprise/ours.toml",
     "/etc/reprise/bcast.yaml",
@@ -131,6 +132,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         *UNITS,
         *re.findall(r"\bPRELOADDIR=(/[\w./-]+)", (ROOT / "packaging/debian/rules").read_text()),
         *re.findall(r"%\{buildroot\}(/[\w./-]+)", (ROOT / "packaging/reprise.spec").read_text()),
+        *re.findall(r"^%doc (/[\w./-]+)", (ROOT / "packaging/reprise.spec").read_text(), re.MULTILINE),
         *re.findall(r"^(/[\w./-]+)", (ROOT / "packaging/debian/reprise.logrotate").read_text(), re.MULTILINE),
         *re.findall(r"^MATRIX_CACHE \?= (/[\w./-]+)", (ROOT / "Makefile").read_text(), re.MULTILINE),
     }

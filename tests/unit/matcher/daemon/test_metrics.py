@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,9 +18,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from reprise.database import Database
 from reprise.matcher.daemon.prometheus import CLIENTS
 from reprise.matcher.wire import protocol
 from tests.places import ROOT
+from tests.unit.database_values import campaign
 from tests.unit.matcher_daemon import SCRIPT, Daemon, mine, request
 from tests.waiting import wait_for
 
@@ -112,6 +115,17 @@ def test_rows_and_the_size_including_the_write_ahead_log_are_exported(told: Daem
     wait_for("the outcome", lambda: scraped(port)["reprise_rows", (("table", "outcome"),)] == 1)
     log = Path(f"{told.database}-wal").stat().st_size
     assert log and scraped(port)["reprise_database_bytes", ()] == told.database.stat().st_size + log
+
+
+def test_a_campaign_whose_coordinator_was_killed_is_exported(told: Daemon, port: int) -> None:
+    assert scraped(port)["reprise_campaigns_running", ()] == 0
+    assert scraped(port)["reprise_campaign_silence_seconds", ()] == 0
+    with Database.open(told.database) as database:
+        database.add_campaign(campaign(created_at=time.time() - 500, heartbeat_at=time.time() - 300))
+    found = scraped(port)
+    assert found["reprise_campaigns_running", ()] == 1
+    assert 300 <= found["reprise_campaign_silence_seconds", ()] < 400
+    assert 500 <= found["reprise_campaign_standstill_seconds", ()] < 600
 
 
 def test_the_page_lists_the_exported_metrics(told: Daemon, port: int) -> None:
