@@ -11,8 +11,8 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
@@ -29,6 +29,8 @@ _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{
 # Browsers interpret `//x` in a path as another host, and `/../x` as another path.
 _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
 _NUMERIC_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):([1-9][0-9]{0,4})")
+_URL_CHARACTERS = re.compile(r"[A-Za-z0-9_.~:/?#@!$&'()*+,;=%\[\]-]+")  # RFC 3986
+_MAIL_ADDRESS = re.compile(r"[A-Za-z0-9_.%+=-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 HOST_LIMIT = 253  # maximum number of characters in a DNS name
 PREFIX_LIMIT, PREFIXES_LIMIT = 4095, 8  # limits of the forwarding library: bytes of a prefix, number of prefixes
 HIDDEN = "hidden"  # type of an error whose message must not show the value, which may have a password
@@ -113,6 +115,42 @@ def _host_and_port_or_nothing(text: str) -> str:
     return text
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this one, so that nobody on the network can read what is sent to it."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def webhook_url(text: str) -> str:
+    """Return the URL of a webhook. Raise ValueError if it has another scheme than http(s), or a user or password."""
+    parts = urlsplit(text)
+    if (
+        not _URL_CHARACTERS.fullmatch(text)
+        or parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or "@" in parts.netloc
+        or parts.port == 0  # and raise ValueError for a port that is no number
+    ):
+        raise ValueError(f"{text!r} is not http(s)://HOST[:PORT]/PATH without a user")
+    return text
+
+
+def _webhook_or_nothing(text: str) -> str:
+    return webhook_url(text) if text else text
+
+
+def _mail_address(text: str) -> str:
+    if not _MAIL_ADDRESS.fullmatch(text):
+        raise ValueError(f"{text!r} is not a mail address such as admin@example.org")
+    return text
+
+
+def _mail_address_or_nothing(text: str) -> str:
+    return _mail_address(text) if text else text
+
+
 def _listening_or_nothing(text: str) -> str:
     if text.startswith("/"):
         if len(os.fsencode(text)) > SOCKET_PATH_LIMIT or "\0" in text:
@@ -176,6 +214,9 @@ def _prefix(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 Prefix = Annotated[AbsolutePath, AfterValidator(_prefix)]
 UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
+OneLine = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
+NotifyEvent = Literal["quarantine", "writes-wait", "campaign-end"]
+NotifyChannel = Literal["mail", "webhook", "command"]
 
 
 class Section(BaseModel):
@@ -330,6 +371,67 @@ class Tuner(Section):
     )
 
 
+class Notify(Section):
+    """Settings of notifications to administrators, which are sent in each way that is configured."""
+
+    events: list[NotifyEvent] = Field(list(get_args(NotifyEvent)), description="events that are notified")
+    smtp: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
+        "", description="HOST:PORT of a mail server; '' means no mail"
+    )
+    smtp_tls: Literal["starttls", "tls", "none"] = Field("starttls", description="encryption of the connection")
+    smtp_user: OneLine = Field("", description="user at the mail server; '' means no authentication")
+    smtp_password_file: AbsolutePath | None = Field(
+        None, description="file with the password, which other users cannot read"
+    )
+    mail_from: Annotated[str, AfterValidator(_mail_address_or_nothing)] = Field("", description="sender of mails")
+    mail_to: list[Annotated[str, AfterValidator(_mail_address)]] = Field(
+        default_factory=list, description="recipients of mails"
+    )
+    webhook: Annotated[str, AfterValidator(_webhook_or_nothing)] = Field(
+        "", description="URL that gets notifications as JSON; '' means none"
+    )
+    webhook_file: AbsolutePath | None = Field(
+        None, description="file with that URL, if it is a secret, which other users cannot read"
+    )
+    webhook_token_file: AbsolutePath | None = Field(
+        None, description="file with a token for `Authorization: Bearer`, which other users cannot read"
+    )
+    command: list[OneLine] = Field(
+        default_factory=list,
+        description="program and its arguments; it gets the notification as JSON on standard input; [] means none",
+    )
+    timeout_s: float = Field(10.0, ge=1, le=60, description="seconds that each way of sending may take")
+    per_hour: int = Field(20, ge=1, le=1000, description="notifications of an event per hour; further ones are counted")
+
+    @property
+    def channels(self) -> Sequence[NotifyChannel]:
+        """Ways of sending that are configured."""
+        ways: Mapping[NotifyChannel, object] = {
+            "mail": self.smtp,
+            "webhook": self.webhook or self.webhook_file,
+            "command": self.command,
+        }
+        return [name for name, setting in ways.items() if setting]
+
+    def wants(self, event: str) -> bool:
+        """Return whether an event is notified."""
+        return event in self.events and bool(self.channels)
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Notify:
+        if self.smtp and not (self.mail_from and self.mail_to):
+            raise ValueError("`smtp` needs `mail_from` and `mail_to`: add the sender and the recipients")
+        if bool(self.smtp_user) != bool(self.smtp_password_file):
+            raise ValueError("`smtp_user` and `smtp_password_file` belong together: set both, or none")
+        if self.smtp_user and self.smtp_tls == "none" and not is_loopback(host_and_port(self.smtp)[0]):
+            raise ValueError("the password would be sent without encryption: set `smtp_tls`")
+        if self.webhook and self.webhook_file:
+            raise ValueError("`webhook` and `webhook_file` both have the URL: set one of them")
+        if self.command and not Path(self.command[0]).is_absolute():
+            raise ValueError("`command` starts with a program's name: use its absolute path")
+        return self
+
+
 class Web(Section):
     """Settings of the web pages."""
 
@@ -467,6 +569,7 @@ class Config(Section):
     mpich: Mpich = Mpich()
     forwarding: Forwarding = Forwarding()
     council: Council = Council()
+    notify: Notify = Notify()
     web: Web = Web()
 
 

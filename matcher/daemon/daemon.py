@@ -30,10 +30,12 @@ from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.replica import Publisher, Replica
 from reprise.matcher.daemon.server import FRAME_BYTES, Server
 from reprise.matcher.daemon.service import Service
+from reprise.matcher.daemon.told_admins import Admins
 from reprise.matcher.daemon.turns import Room, Rounds
 from reprise.matcher.linkage.linkage_model import LinkageError
 from reprise.matcher.wire.credentials import credential_settings
 from reprise.matcher.wire.methods import offered
+from reprise.notify.notifier import Notifier
 from reprise.systemd import keep_watchdog_calm, notify, passed_listener
 
 if TYPE_CHECKING:
@@ -59,7 +61,9 @@ def run(load_config: Callable[[], Config]) -> None:
     metrics = _metrics(config)
     queue = Queue()
     quiet = Quiet(queue)
-    service = Service(basis, queue.put, quiet.put, metrics=metrics)
+    notifier = Notifier(lambda: basis.config.notify)
+    admins = Admins(lambda: basis.config, notifier.tell)
+    service = Service(basis, queue.put, quiet.put, metrics=metrics, admins=admins)
     journal = Journal(
         config.database.path,
         queue,
@@ -67,6 +71,7 @@ def run(load_config: Callable[[], Config]) -> None:
         version=__version__,
         retention_days=config.matcher.retention_days,
         on_look=service.watch.look,
+        admins=admins,
     )
     passed = passed_listener(os.environ, (socket.AF_UNIX,))
     listener = passed or listen(config.matcher.socket)
@@ -90,6 +95,7 @@ def run(load_config: Callable[[], Config]) -> None:
                 for one in background:
                     one.stop()
                 journal.stop()
+                notifier.stop()
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)

@@ -25,6 +25,7 @@ from reprise.database.store import identity_of
 from reprise.eventlog import Throttle, line
 from reprise.matcher.daemon.pending_writer import BATCH, Writer
 from reprise.matcher.daemon.pending_writes import Queue
+from reprise.matcher.daemon.told_admins import Admins
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Journal:
         retention_days: int,
         on_look: Callable[[DaemonDatabase], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
+        admins: Admins | None = None,
     ) -> None:
         self._path = path
         self._on_records = on_records
@@ -80,7 +82,7 @@ class Journal:
         self._stopping = threading.Event()
         self._reload = threading.Event()
         self._throttle = Throttle()
-        self._writer = Writer(queue, self._current)
+        self._writer = Writer(queue, self._current, admins)
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: DaemonDatabase | None = None
         self._identity: tuple[int, int] | None = None

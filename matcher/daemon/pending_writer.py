@@ -23,6 +23,7 @@ from reprise.database.errors import (
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import Throttle
 from reprise.matcher.daemon.pending_writes import Entry, Queue
+from reprise.matcher.daemon.told_admins import Admins
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +57,11 @@ class Writer:
     """Writer of the queue's entries; only the journal's thread may use it.
 
     `current` returns the open database, after reopening it if the file was deleted or replaced. It may raise a
-    DatabaseError.
+    DatabaseError. `admins` are notified if entries wait for too long.
     """
 
-    def __init__(self, queue: Queue, current: Callable[[], DaemonDatabase]) -> None:
+    def __init__(self, queue: Queue, current: Callable[[], DaemonDatabase], admins: Admins | None = None) -> None:
+        self._admins = admins
         self._queue = queue
         self._current = current
         self._throttle = Throttle()
@@ -144,6 +146,8 @@ class Writer:
             raise _NotNowError(error) from error
         if self._usable() is not database:
             raise _NotNowError(MissingError(f"{database.path}: replaced during a write"))
+        if self._admins:
+            self._admins.writes_done()
         for entry in entries:
             if entry.written:
                 entry.written()
@@ -161,6 +165,8 @@ class Writer:
         else:
             self._throttle.warning(log, "writes-wait", waiting=len(self._queue), error=why)
         self._retry_at = time.monotonic() + RETRY_S
+        if self._admins:
+            self._admins.writes_wait(len(self._queue), str(why))
 
 
 def _report(entries: Iterable[Entry], *, done: bool) -> None:

@@ -82,8 +82,18 @@ class _Watched:
 class Watch:
     """Watch over all records. `look` runs only in the journal's thread, other methods also in the event loop."""
 
-    def __init__(self, clock: Callable[[], float] = time.time, *, judges: bool = True) -> None:
-        """Start without evidence; if `judges` is False, records are never quarantined."""
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.time,
+        *,
+        judges: bool = True,
+        on_quarantine: Callable[[Record, str | None, str], object] | None = None,
+    ) -> None:
+        """Start without evidence; if `judges` is False, records are never quarantined.
+
+        `on_quarantine` is called with the record, the user (None: all users) and the reason.
+        """
+        self._on_quarantine = on_quarantine or (lambda *_: None)
         self.quarantines = 0
         self._judges = judges
         self._clock = clock
@@ -207,6 +217,7 @@ class Watch:
                 database.quarantine_for(UserQuarantine(record.id, whose.uid, whose.user, at, why))
                 self.quarantines += 1
                 log.warning(line("quarantined", record=record.id, user=whose.user, why=why))
+                self._on_quarantine(record, whose.user, why)
                 quarantined.add(whose.uid)
                 measured = database.users_measured(record.id, MEASURED_BLOCKS, since=since)
                 if decides_for_all(len(quarantined), measured):
@@ -223,3 +234,4 @@ class Watch:
         database.set_record_status(record.id, RecordStatus.QUARANTINED, at=self._clock(), reason=why)
         self.quarantines += 1
         log.warning(line("quarantined", record=record.id, user="all", why=why))
+        self._on_quarantine(record, None, why)

@@ -26,6 +26,7 @@ from reprise.matcher.daemon.peer import UNKNOWN
 from reprise.matcher.daemon.pending_writes import Entry, Unmade
 from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.stored_volume import Volume
+from reprise.matcher.daemon.told_admins import Admins
 from reprise.matcher.daemon.turns import FairThreads
 from reprise.matcher.daemon.usual_patterns import UsualPatterns
 from reprise.matcher.decision.decide import Decided, Question, answered
@@ -104,6 +105,7 @@ class Service:
         *,
         clock: Callable[[], float] = time.time,
         metrics: Metrics | None = None,
+        admins: Admins | None = None,
     ) -> None:
         self._basis = basis
         self._metrics = metrics or Metrics()
@@ -122,7 +124,8 @@ class Service:
         self._put = put
         self._blocks = Blocks()
         self._is_replica = basis.config.replica.records is not None  # a changed setting takes effect only at a restart
-        self.watch = Watch(clock, judges=not self._is_replica)
+        told = admins.quarantined if admins else None
+        self.watch = Watch(clock, judges=not self._is_replica, on_quarantine=told)
         self._told: FairStore[Behaviour] = FairStore(COMPARISONS_MOST)
         self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
 

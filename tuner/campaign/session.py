@@ -21,6 +21,7 @@ from reprise.database.entities import Campaign, CampaignState, Scope, Trial, Tri
 from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign import campaign_spec, preview
 from reprise.tuner.campaign.campaign_account import refuse_root
+from reprise.tuner.campaign.campaign_notice import tell_end
 from reprise.tuner.campaign.coordinator import Coordinator
 from reprise.tuner.campaign.publish import finish, given_already
 from reprise.tuner.campaign.trial_journal import Journal
@@ -148,14 +149,19 @@ def run(
                 publications = with_sizes(publications, map(trials.directory, measured))
             defaults = {result.problem: result.default for result in results}
             remarks = component.review(defaults, found) if isinstance(component, Reviewer) else ()
-            return finish(database, campaign, definition, results, publications, clock(), remarks, earlier)
+            records = finish(database, campaign, definition, results, publications, clock(), remarks, earlier)
         except CampaignFailedError as error:
             database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": str(error)})
+            tell_end(config, campaign, CampaignState.FAILED, why=str(error))
             raise
         except BaseException as error:
             why = "stopped by a signal" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
             database.set_campaign_state(campaign.id, CampaignState.STOPPED, {"error": why})
+            if isinstance(error, Exception):  # no notification if somebody stopped the campaign
+                tell_end(config, campaign, CampaignState.STOPPED, why=why)
             raise
+    tell_end(config, campaign, CampaignState.COMPLETE, records)
+    return records
 
 
 def stop(

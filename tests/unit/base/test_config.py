@@ -24,8 +24,12 @@ UNSET = (
     ("database", "snapshot"),
     ("forwarding", "default"),
     ("council", "detector"),
+    ("notify", "smtp_password_file"),
+    ("notify", "webhook_file"),
+    ("notify", "webhook_token_file"),
 )
 """Settings without a default, which the shipped file shows as comments."""
+MAIL = '[notify]\nsmtp = "m.example:25"\nmail_from = "a@b.c"\nmail_to = ["a@b.c"]\n'
 
 
 def message(tmp_path: Path, text: str | bytes) -> str:
@@ -83,6 +87,19 @@ def test_a_relative_path_is_refused(tmp_path: Path) -> None:
         ('[matcher]\nlisten = "10.0.0.5"\n', "'10.0.0.5' is not HOST:PORT"),
         ('[matcher]\nlisten = "[::1]:65536"\n', "is not HOST:PORT"),
         ("[access]\ndeny_users = [-1]\n", "access.deny_users"),
+        ('[notify]\nsmtp = "m.example:25"\n', "`smtp` needs `mail_from` and `mail_to`"),
+        (f'{MAIL}smtp_user = "u"\n', "set both, or none"),
+        (f'{MAIL}smtp_user = "u"\nsmtp_password_file = "/p"\nsmtp_tls = "none"\n', "without encryption"),
+        (f'{MAIL}smtp_user = "u\\nx"\n', "notify.smtp_user"),
+        ('[notify]\nmail_from = "a@b.c\\nBcc: e@f.g"\n', "is not a mail address"),
+        ('[notify]\nmail_to = ["a@b.c,e@f.g"]\n', "is not a mail address"),
+        ('[notify]\nwebhook = "file:///etc/passwd"\n', "is not http(s)"),
+        ('[notify]\nwebhook = "http://u:p@chat.example/x"\n', "without a user"),
+        ('[notify]\nwebhook = "https://chat.example/x y"\n', "is not http(s)"),
+        ('[notify]\nwebhook = "https://chat.example:x/y"\n', "notify.webhook"),
+        ('[notify]\nwebhook = "https://chat.example/"\nwebhook_file = "/p"\n', "set one of them"),
+        ('[notify]\ncommand = ["page-admins"]\n', "use its absolute path"),
+        ('[notify]\nevents = ["reboot"]\n', "notify.events"),
         ("[access]\ndeny_partitions = [1]\n", "access.deny_partitions"),
     ],
 )

@@ -44,6 +44,8 @@ ADMINS_OWN = (
     "/etc/prometheus",
     "/opt/",
     "/etc/reprise/ours.toml",
+    "/etc/reprise/smtp-password",
+    "/etc/reprise/webhook",
     "/etc/reprise/bcast.yaml",
     "/var/lib/reprise/artifacts/",
     "/var/lib/reprise/snapshot.db",

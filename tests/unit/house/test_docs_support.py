@@ -13,12 +13,13 @@ from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIP
 
 PAGE = (ROOT / "docs/reference/reasons.md").read_text()
 LOG = (ROOT / "docs/reference/log.md").read_text()
+NOTIFY = ROOT / "reprise/notify"
 KEYS = (ROOT / "docs/reference/commands.md").read_text()
 SAID = "".join(PAGE.split(head)[1].split("\n\n")[0] for head in ("| text |", "| message |"))
 
 
 def test_every_warning_of_the_daemon_is_explained_and_no_other() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "matcher").rglob("*.py"))
+    sources = "".join(path.read_text() for path in [*(ROOT / "matcher").rglob("*.py"), *NOTIFY.glob("*.py")])
     warnings = set(re.findall(r'warning\(\s*(?:log, )?(?:line\()?"([a-z-]+)"', sources))
     explained = [row.split("|")[1] for row in LOG.splitlines() if row.startswith("| `")]
     assert set(re.findall("`([a-z-]+)`", " ".join(explained))) == warnings

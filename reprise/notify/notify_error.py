@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Error of a notification that could not be sent, and what may be said of it."""
+
+from __future__ import annotations
+
+from reprise.errors import RepriseError
+
+
+class NotifyError(RepriseError):
+    """A notification could not be sent; the message has the reason, and no secret."""
+
+
+def without(words: str, *secrets: str) -> str:
+    """Return words of a server on one line, without the secrets, which the server may have repeated."""
+    for secret in filter(None, secrets):
+        words = words.replace(secret, "***")
+    return " ".join("".join(one if one.isprintable() else " " for one in words[:300]).split())
