@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
@@ -151,6 +151,12 @@ def _mail_address_or_nothing(text: str) -> str:
     return _mail_address(text) if text else text
 
 
+def _header_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", text) or text.lower() in ("authorization", "cookie", "host"):
+        raise ValueError(f"{text!r} is not a header for this: name one such as X-Forwarded-User, without underscores")
+    return text
+
+
 def _listening_or_nothing(text: str) -> str:
     if text.startswith("/"):
         if len(os.fsencode(text)) > SOCKET_PATH_LIMIT or "\0" in text:
@@ -215,6 +221,7 @@ AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 Prefix = Annotated[AbsolutePath, AfterValidator(_prefix)]
 UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
 NotifyEvent = Literal["quarantine", "writes-wait", "campaign-end"]
 NotifyChannel = Literal["mail", "webhook", "command"]
 
@@ -443,6 +450,26 @@ class Web(Section):
     )
     operators: str = Field("", description="group that may start and stop campaigns on the pages; '' means nobody")
     token_hours: float = Field(12.0, gt=0, le=720, description="hours until a token expires")
+    proxy_secret_file: AbsolutePath | None = Field(
+        None, description="file with the secret of a proxy that signs users in; if none, no proxy is believed"
+    )
+    proxy_user_header: HeaderName = Field("X-Forwarded-User", description="header in which the proxy names the user")
+    proxy_secret_header: HeaderName = Field(
+        "X-Reprise-Proxy-Secret", description="header in which the proxy sends the secret"
+    )
+    proxy_addresses: list[IPv4Network | IPv6Network] = Field(
+        [IPv4Network("127.0.0.1"), IPv6Network("::1")],
+        description="addresses or networks from which the proxy connects",
+    )
+    proxy_domain: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]*$")] = Field(
+        "", description="domain that is removed from names such as alice@example.org; others are then refused"
+    )
+
+    @model_validator(mode="after")
+    def _has_distinct_headers(self) -> Web:
+        if self.proxy_user_header.lower() == self.proxy_secret_header.lower():
+            raise ValueError("`proxy_user_header` and `proxy_secret_header` are the same: change one of them")
+        return self
 
 
 class OpenMPI(Section):

@@ -28,6 +28,7 @@ from reprise.tuner.errors import TunerError
 from reprise.web import api, pages
 from reprise.web.drawing import library, style_sources
 from reprise.web.overview import NotYetError
+from reprise.web.proxy_sign_in import UnknownUserError
 from reprise.web.rendering import page
 from reprise.web.request_guard import Guard, is_api
 from reprise.web.site import SignInError, Site
@@ -40,6 +41,7 @@ FOR_A_DAY = {"cache-control": "max-age=86400"}
 STATUS: dict[type[Exception], int] = {
     TokenError: 401,
     StaffError: 403,
+    UnknownUserError: 403,
     NotFoundError: 404,
     NothingKnownError: 404,
     NotYetError: 503,

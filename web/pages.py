@@ -52,9 +52,9 @@ Filled = Annotated[str, Form(max_length=10_000)]
 
 
 @router.get("/sign-in")
-def sign_in(request: Request) -> HTMLResponse:
+def sign_in(request: Request, site: ASite) -> HTMLResponse:
     """Show the form to sign in."""
-    return page(request, "sign-in", person=None, problem="")
+    return page(request, "sign-in", person=None, problem="", proxied=site.proxy.is_on)
 
 
 @router.post("/sign-in")
@@ -63,7 +63,8 @@ def signed_in(request: Request, site: ASite, token: Annotated[str, Form(max_leng
     try:
         site.people.of_token(token.strip())
     except TokenError as error:
-        return page(request, "sign-in", person=None, status=401, problem=str(error))
+        problem, proxied = str(error), site.proxy.is_on
+        return page(request, "sign-in", person=None, status=401, problem=problem, proxied=proxied)
     response = _to(request, "overview")
     response.set_cookie(
         COOKIE,

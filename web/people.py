@@ -9,16 +9,19 @@ import pwd
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reprise.config import Config
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire import tokens
+from reprise.web.proxy_sign_in import UnknownUserError
 
 REMEMBERED_S = 60.0  # seconds for which a user's groups are cached, to reduce the load on the directory service
 REMEMBERED = 1000  # maximum number of users whose groups are cached
+
+NAME_SHOWN = 100  # characters of an unknown name that are shown
 
 
 class PeopleError(MatcherError):
@@ -27,11 +30,12 @@ class PeopleError(MatcherError):
 
 @dataclass(frozen=True)
 class Person:
-    """A signed-in user; an `operator` may start and stop campaigns."""
+    """A signed-in user; an `operator` may start and stop campaigns. `by_proxy`: a proxy has signed the user in."""
 
     name: str
     reader: Reader
     operator: bool
+    by_proxy: bool = False
 
     @property
     def uid(self) -> int:
@@ -67,7 +71,26 @@ class People:
 
     def of_token(self, token: str) -> Person:
         """Return the user who owns a token. Raise TokenError if the token is invalid."""
-        uid = tokens.uid_of(tokens.key_of(self._config), token, self.lifetime)
+        return self._of_uid(tokens.uid_of(tokens.key_of(self._config), token, self.lifetime))
+
+    def of_name(self, name: str) -> Person:
+        """Return the user whom the proxy has signed in under this name.
+
+        Raise UnknownUserError for names that this host does not know, and for root and the service user: they have all
+        rights, and an account with such a name at an identity provider proves nothing.
+        """
+        try:
+            uid = pwd.getpwnam(name).pw_uid
+        except (KeyError, ValueError) as error:  # ValueError: a NUL
+            raise UnknownUserError(
+                f"the proxy named {name[:NAME_SHOWN]!r}, whom this host does not know: see web.proxy_domain, or "
+                "make the user known here"
+            ) from error
+        if uid in (0, os.geteuid()):
+            raise UnknownUserError(f"the proxy named {name!r}, who can only sign in with a token")
+        return replace(self._of_uid(uid), by_proxy=True)
+
+    def _of_uid(self, uid: int) -> Person:
         with self._lock:
             at, person = self._known.get(uid, (0.0, None))
             if person is None or self._clock() - at > REMEMBERED_S:

@@ -19,6 +19,7 @@ from reprise.matcher.wire.tokens import TokenError
 from reprise.web.arbiter_check import ArbiterCheck
 from reprise.web.overview import Overview
 from reprise.web.people import People, Person
+from reprise.web.proxy_sign_in import ProxySignIn
 
 COOKIE = "reprise_token"
 BEARER = HTTPBearer(auto_error=False, description="A token of `reprise web token`")
@@ -33,13 +34,15 @@ class SignInError(MatcherError):
 class Site:
     """The configuration and the state that is kept between requests.
 
-    The constructor raises PeopleError if a configured group does not exist.
+    The constructor raises PeopleError if a configured group does not exist, and ProxySignInError if a configured
+    proxy's secret cannot be used.
     """
 
     def __init__(self, config: Config, path: Path | None) -> None:
         self.config = config
         self.path = path
         self.people = People(config)
+        self.proxy = ProxySignIn(config.web)
         self.overview = Overview(config)
         self.arbiter = ArbiterCheck(config.forwarding.maps)
 
@@ -57,14 +60,23 @@ def site_of(request: Request) -> Site:
 
 
 def person_of(request: Request) -> Person:
-    """Return the user whom a request's bearer token or cookie identifies. Raise SignInError without a valid token."""
+    """Return the user that the proxy names or that a request's bearer token or cookie identifies.
+
+    The proxy's word comes first, because a browser may still have the cookie of an earlier user. Raise SignInError if
+    there is neither, and UnknownUserError if the proxy names somebody who may not use the pages.
+    """
+    site = site_of(request)
+    if named := site.proxy.user(request.headers.raw, request.client.host if request.client else None):
+        person = site.people.of_name(named)
+        request.scope["person"] = person
+        return person
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         token = request.cookies.get(COOKIE, "")
     if not token:
         raise SignInError("sign in with a token: `reprise web token` prints one")
     try:
-        person = site_of(request).people.of_token(token.strip())
+        person = site.people.of_token(token.strip())
     except TokenError as error:
         raise SignInError(str(error)) from error
     request.scope["person"] = person

@@ -57,6 +57,7 @@ def serve(settings: Settings) -> None:
         host=host.strip("[]"),
         port=port,
         http=Patient,
+        proxy_headers=False,  # X-Forwarded-For, which anybody can write, would replace the peer's address
         ws="none",
         root_path=app.root_path(config),
         log_level="info",

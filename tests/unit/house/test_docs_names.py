@@ -46,6 +46,8 @@ ADMINS_OWN = (
     "/etc/reprise/ours.toml",
     "/etc/reprise/smtp-password",
     "/etc/reprise/webhook",
+    "/etc/reprise/proxy-secret",
+    "/etc/nginx",
     "/etc/reprise/bcast.yaml",
     "/var/lib/reprise/artifacts/",
     "/var/lib/reprise/snapshot.db",
