@@ -180,8 +180,9 @@ install-docs: ## install the documentation, examples and the licence
 	@install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs/
 	@for kind in $(DOC_KINDS); do install -m 644 docs/$$kind/*.md $(DESTDIR)$(DOCDIR)/docs/$$kind/ || exit 1; done
 	@install -m 644 docs/pictures/* $(DESTDIR)$(DOCDIR)/docs/pictures/
-	@$(FOR_ALL) && for one in etc/monitoring/*; do \
-	  sed 's|/usr/local/share/doc/reprise|$(DOCDIR)|g' $$one > $(DESTDIR)$(DOCDIR)/examples/$${one##*/} || exit 1; done
+	@$(FOR_ALL) && for one in etc/monitoring/* etc/mail/*; do made=$(DESTDIR)$(DOCDIR)/examples/$${one##*/} && \
+	  sed -e 's|/usr/local/share/doc/reprise|$(DOCDIR)|g' -e 's|/usr/local/|$(PREFIX)/|g' $$one > $$made && \
+	  { test ! -x $$one || chmod 755 $$made; } || exit 1; done
 
 .PHONY: install-site
 install-site: docs-site ## install the site of the documentation

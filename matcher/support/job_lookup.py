@@ -58,7 +58,20 @@ def known_and_compared(config: Config, job: str, cluster: str | None) -> tuple[S
     return _known(config, job, cluster, is_compared=True)
 
 
-def _known(config: Config, job: str, cluster: str | None, *, is_compared: bool) -> tuple[Story, Beside | None]:
+def known_to_owner(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside | None]:
+    """Return what `known_and_compared` returns, without what the job's own user may not see, even if the caller may."""
+    story, rank = _known(config, job, cluster, is_compared=True, for_owner=True)
+    return hide(story, _owner(story)), rank
+
+
+def _owner(story: Story) -> int:
+    """Return the uid of a job's user, from the newest report or decision."""
+    return story.outcomes[0].uid if story.outcomes else story.decisions[0].decision.uid
+
+
+def _known(
+    config: Config, job: str, cluster: str | None, *, is_compared: bool, for_owner: bool = False
+) -> tuple[Story, Beside | None]:
     try:
         database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
     except (AccessError, MissingError) as error:  # the database is another user's, or on another host
@@ -71,6 +84,9 @@ def _known(config: Config, job: str, cluster: str | None, *, is_compared: bool) 
             if database.path == config.database.path:
                 raise
             return _from_daemon(config, job, cluster, error), None
+        if for_owner:
+            me = Reader(_owner(story), staff=False)
+            story = hide(story, me.uid)
         return story, run_time_rank.of_story(database, story, me) if is_compared else None
 
 

@@ -115,9 +115,12 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
 @jobs.command()
 @click.argument("job", metavar="JOB")
 @click.option("-M", "--cluster", metavar="NAME", help="Cluster of the job, if not the site's.")
+@click.option(
+    "--line", "as_line", is_flag=True, help="Print one line, with nothing that the job's user may not see, for mails."
+)
 @AS_JSON
 @click.pass_obj
-def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
+def show(settings: Settings, job: str, cluster: str | None, as_line: bool, as_json: bool) -> None:
     """Explain the settings of JOB, and rank its run time.
 
     This prints the same text as `reprise match explain JOB`; with --json, the rank follows as `beside`. The exit status
@@ -125,6 +128,14 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
     """
     from reprise.matcher.support import explanation_console, job_lookup
 
+    if as_line:
+        from reprise.matcher.support.job_line import job_line
+
+        if as_json:
+            raise click.UsageError("--line and --json exclude each other: give one of them")
+        told = job_lookup.known_to_owner(settings.config, job, cluster and cluster.lower())
+        click.echo(job_line(job, *told))
+        return
     story, rank = job_lookup.known_and_compared(settings.config, job, cluster and cluster.lower())
     if as_json:
         _print_json({"version": 1, "explanation": story.to_json(), "beside": rank.to_json() if rank else None})

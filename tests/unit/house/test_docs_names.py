@@ -48,6 +48,7 @@ ADMINS_OWN = (
     "/etc/reprise/webhook",
     "/etc/reprise/proxy-secret",
     "/etc/nginx",
+    "/etc/sudoers.d/",
     "/etc/reprise/bcast.yaml",
     "/var/lib/reprise/artifacts/",
     "/var/lib/reprise/snapshot.db",

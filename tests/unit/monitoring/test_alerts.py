@@ -73,8 +73,11 @@ def test_examples_are_installed_with_links_to_the_installed_pages(tmp_path: Path
     make = ["make", "--silent", "-C", str(ROOT), "install-docs", f"DESTDIR={tmp_path}", "PREFIX=/usr"]
     subprocess.run(make, check=True, umask=0o077)
     examples = tmp_path / "usr/share/doc/reprise/examples"
-    assert {path.name for path in examples.iterdir()} == {path.name for path in RULES.parent.iterdir()}
-    assert all(path.stat().st_mode & 0o777 == 0o644 for path in examples.iterdir())
+    sources = [path for room in ("monitoring", "mail") for path in (ROOT / "etc" / room).iterdir()]
+    assert {path.name for path in examples.iterdir()} == {path.name for path in sources}
+    for path in examples.iterdir():
+        assert path.stat().st_mode & 0o777 == (0o755 if path.name == "reprise-mail" else 0o644), path
+    assert "\nREPRISE=/usr/bin/reprise\n" in (examples / "reprise-mail").read_text()
     installed = (examples / RULES.name).read_text()
     assert "file:///usr/share/doc/reprise/html/how-to/alerts.html#" in installed and "/usr/local" not in installed
     assert "%doc /usr/share/doc/reprise/examples\n" in (ROOT / "packaging/reprise.spec").read_text()
