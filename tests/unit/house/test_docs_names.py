@@ -49,6 +49,8 @@ ADMINS_OWN = (
     "/etc/reprise/proxy-secret",
     "/etc/nginx",
     "/etc/sudoers.d/",
+    "/etc/ood",
+    "/var/www/ood",
     "/etc/reprise/bcast.yaml",
     "/var/lib/reprise/artifacts/",
     "/var/lib/reprise/snapshot.db",

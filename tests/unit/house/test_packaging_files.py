@@ -150,7 +150,7 @@ def test_links_of_installed_pages_lead_to_installed_files(documentation: Path) -
 
 def test_installed_pages_are_world_readable(documentation: Path) -> None:
     for path in (documentation, *documentation.rglob("*")):
-        runs = path.is_dir() or path.name == "reprise-mail"
+        runs = path.is_dir() or path.name in ("reprise-mail", "python")
         assert path.stat().st_mode & 0o777 == (0o755 if runs else 0o644), path
 
 

@@ -15,6 +15,8 @@ from tests.unit.monitoring.monitoring_files import RULES, alerts, metrics_in, qu
 GUIDE = (ROOT / "docs/how-to/alerts.md").read_text()
 MONITORING = (ROOT / "docs/how-to/monitoring.md").read_text()
 LOG = (ROOT / "docs/reference/log.md").read_text()
+RUN = {"reprise-mail", "python"}
+"""Examples that are programs."""
 PROMETHEUS_LABELS = {"job", "instance", "le"}
 
 
@@ -73,13 +75,16 @@ def test_examples_are_installed_with_links_to_the_installed_pages(tmp_path: Path
     make = ["make", "--silent", "-C", str(ROOT), "install-docs", f"DESTDIR={tmp_path}", "PREFIX=/usr"]
     subprocess.run(make, check=True, umask=0o077)
     examples = tmp_path / "usr/share/doc/reprise/examples"
-    sources = [path for room in ("monitoring", "mail") for path in (ROOT / "etc" / room).iterdir()]
-    assert {path.name for path in examples.iterdir()} == {path.name for path in sources}
-    for path in examples.iterdir():
-        assert path.stat().st_mode & 0o777 == (0o755 if path.name == "reprise-mail" else 0o644), path
+    rooms = [ROOT / "etc" / name for name in ("monitoring", "mail", "open-ondemand")]
+    installed = [path for path in examples.rglob("*") if path.is_file()]
+    shipped = {path.name for room in rooms for path in room.glob("*.*")} | RUN
+    assert {path.name for path in installed} == shipped
+    for path in examples.rglob("*"):
+        runs = path.is_dir() or path.name in RUN
+        assert path.stat().st_mode & 0o777 == (0o755 if runs else 0o644), path
     assert "\nREPRISE=/usr/bin/reprise\n" in (examples / "reprise-mail").read_text()
-    installed = (examples / RULES.name).read_text()
-    assert "file:///usr/share/doc/reprise/html/how-to/alerts.html#" in installed and "/usr/local" not in installed
+    assert "file:///usr/share/doc/reprise/html/how-to/alerts.html#" in (examples / RULES.name).read_text()
+    assert [path for path in installed if "/usr/local" in path.read_text()] == []
     assert "%doc /usr/share/doc/reprise/examples\n" in (ROOT / "packaging/reprise.spec").read_text()
 
 
