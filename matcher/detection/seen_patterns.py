@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 
 from reprise.database.job_patterns import Seen
 from reprise.matcher.council.access_pattern import UNKNOWN, Pattern
+from reprise.matcher.detection.job_name import job_number
 
 MOST_JOBS = 10_000
 """Maximum number of jobs between two times of storing; further ones are left out. A cluster has fewer at a time, but
 names of jobs are claims, and must not fill the memory. A job counts once for each user who gave its name."""
-
-_JOB = re.compile(r"([1-9][0-9]{0,9})(?:-[a-z]+)?")
-"""Name that the forwarding library gives a job: its number, and a word if the job forbids something."""
 
 
 class SeenPatterns:
@@ -29,10 +26,10 @@ class SeenPatterns:
 
         `user` is the user ID that munge confirmed, if any. A job whose name is no number is left out.
         """
-        found = _JOB.fullmatch(job)
-        key = (int(found[1]) if found else 0, user)
-        if not key[0] or (key not in self._seen and len(self._seen) >= MOST_JOBS):
+        number = job_number(job)
+        if number is None or ((number, user) not in self._seen and len(self._seen) >= MOST_JOBS):
             return
+        key = (number, user)
         total = self._seen.setdefault(key, defaultdict(lambda: [0.0, 0.0]))[str(pattern or UNKNOWN)]
         total[0] += seconds
         total[1] += size

@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal
 
+from reprise.matcher.detection.job_name import STEADY, job_number
+
 Explore = Literal["known", "all", "none"]
 
 OPTED_OUT = frozenset(("off", "observe"))
 """Verdicts of jobs whose users (or whose site) want nothing to be changed."""
-STEADY = "-steady"
-"""End of the name of a job that forbids exploring (REPRISE_FORWARD_EXPLORE=no)."""
 OTHERS = "other"
 """Name under which a forwarder counts jobs for which it has no place."""
 REMEMBERED_S = 60.0
@@ -34,7 +34,7 @@ class Consents:
 
     def opted_out(self, names: Sequence[str], now: float) -> bool:
         """Return whether any of the jobs at a forwarder must not be explored on; `now` is time.monotonic."""
-        numbers = {name: _number(name) for name in names}
+        numbers = {name: job_number(name) for name in names}
         self._seen.update({number: now for number in numbers.values() if number is not None})
         return self._explore == "none" or not all(self._allows(name, number) for name, number in numbers.items())
 
@@ -56,8 +56,3 @@ class Consents:
     def learned(self, asked: Collection[int], verdicts: Mapping[int, AbstractSet[str]]) -> None:
         """Take the verdicts of the jobs that were looked up; a job without any is unknown to the matcher."""
         self._asked, self._verdicts = frozenset(asked), verdicts
-
-
-def _number(name: str) -> int | None:
-    text = name.removesuffix(STEADY)
-    return int(text) if text.isascii() and text.isdecimal() and 0 < int(text) < 2**32 else None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from reprise.matcher.windows.job_consent import STEADY
+from reprise.matcher.detection.job_name import STEADY
 from tests.forward.client.conftest import Site
 from tests.forward.client.diod import Diod
 from tests.forward.client.fake_forwarder import TATTACH, FakeForwarder, Session

@@ -18,12 +18,13 @@ from reprise.matcher.council.council_settings import (
     Learner,
 )
 from reprise.matcher.council.window_council import Council, Mode
+from reprise.matcher.detection.job_name import STEADY
 from reprise.matcher.windows import council_server
 from reprise.matcher.windows.council_daemon import council_settings
 from reprise.matcher.windows.council_metrics import REASONS, registry
 from reprise.matcher.windows.council_server import CouncilServer
 from reprise.matcher.windows.deliberation import Deliberation
-from reprise.matcher.windows.job_consent import OTHERS, STEADY, Consents
+from reprise.matcher.windows.job_consent import OTHERS, Consents
 from reprise.matcher.windows.report_message import MOST_JOBS
 from tests.places import ROOT
 from tests.unit.matcher.council.council_values import seeded

@@ -27,7 +27,7 @@ def test_jobs_that_the_matcher_knows_are_explored_on_unless_they_opted_out(explo
 
 
 def test_other_users_of_forwarders_are_explored_on_only_if_all_may_be() -> None:
-    for name in ("7", "alice", "", "0", "-1", "99999999999", "²"):
+    for name in ("7", "alice", "", "0", "-1", "007", "7-", "7-other", "4294967296", "²"):
         assert asked("known").opted_out([name], 0), name
         assert not asked("all").opted_out([name], 0), name
     assert not asked("known").opted_out([], 0)
