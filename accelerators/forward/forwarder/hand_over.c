@@ -213,6 +213,31 @@ unsigned burst_count(const struct settings *settings)
     return entries(settings->bursts);
 }
 
+// Return the number of burst buffers of a user.
+static unsigned count_of(const struct settings *settings, uint32_t user)
+{
+    char end[BURST_NAME_BYTES];
+    unsigned count = 0;
+    DIR *opened = opendir(settings->bursts);
+    snprintf(end, sizeof end, ".%" PRIu32, user);
+    for (struct dirent *entry; opened && (entry = readdir(opened));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        count += dot && dot != entry->d_name && !strcmp(dot, end);
+    }
+    if (opened) {
+        closedir(opened);
+    }
+    return count;
+}
+
+// Return whether a user may have a further burst buffer: more places must be free than the user has. So a user who
+// invents numbers of jobs, which only Slurm could refute, gets at most half of the places, and never the last one if
+// others could have it.
+static bool has_place_for(const struct settings *settings, uint32_t user)
+{
+    return burst_count(settings) + count_of(settings, user) < (unsigned)settings->burst_jobs;
+}
+
 struct arguments {
     char *all[ARGUMENTS_MAX + 1];
     unsigned count;
@@ -394,8 +419,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     const bool may_wait = absent || errno == EAGAIN;
     const bool has_left = has_data(settings, burst->name), is_known = has_place(settings, burst->name);
-    const bool has_room =
-        is_known || (!was_denied(burst->name) && burst_count(settings) < (unsigned)settings->burst_jobs);
+    const bool has_room = is_known || (!was_denied(burst->name) && has_place_for(settings, burst->user));
     const bool is_needed = is_known || has_left || !burst->drains; // without an instance, there is nothing to drain
     bool can_start = is_allowed(settings, burst) && has_room && is_needed;
     if (absent && can_start && !arrival->child) {

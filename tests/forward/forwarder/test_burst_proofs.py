@@ -171,6 +171,28 @@ def test_a_stranger_cannot_keep_a_job_from_its_burst_buffer(proofs: Proofs) -> N
     assert [proofs.place.log().count(cause) for cause in (OTHER_USER, NO_PROOF)] == [1, 1], "one line for each cause"
 
 
+def taken(proofs: Proofs, user: int, jobs: range) -> list[bool]:
+    """Let a user ask for burst buffers of jobs; return which ones he gets."""
+    return [proofs.proven(f"{BURST} {job} {user} write-back=ram", user).version == BURST for job in jobs]
+
+
+def test_a_user_who_invents_jobs_leaves_places_to_others(proofs: Proofs) -> None:
+    proofs.begin("--burst-jobs=8")
+    assert taken(proofs, USER, range(1, 9)) == [True] * 4 + [False] * 4, "half of the places"
+    assert taken(proofs, OTHER, range(1, 5)) == [True] * 2 + [False] * 2, "half of the rest"
+    assert taken(proofs, 0, range(1, 3)) == [True, False]
+    assert taken(proofs, USER, range(9, 11)) == taken(proofs, OTHER, range(9, 11)) == [False] * 2
+    assert taken(proofs, OTHER + 1, range(1, 3)) == [True, False], "the last place is for a user who has none"
+    assert taken(proofs, OTHER + 2, range(1, 2)) == [False] and len(proofs.pids()) == 8
+    assert taken(proofs, USER, range(1, 5)) == [True] * 4, "who has a burst buffer keeps it"
+
+
+def test_a_share_is_of_the_user_and_not_of_others_with_similar_numbers(proofs: Proofs) -> None:
+    proofs.begin("--burst-jobs=4")
+    assert taken(proofs, 1, range(1, 3)) == [True] * 2
+    assert taken(proofs, 11, range(1, 3)) == [True, False]
+
+
 def test_the_user_of_slurmctld_may_drain_but_not_start(proofs: Proofs, place: Place) -> None:
     proofs.begin(f"--burst-uid={OTHER}")
     delayed(proofs)
