@@ -185,6 +185,15 @@ bool link_is_whole(const struct link *link)
     return descriptor >= 0 && is_socket(descriptor, link->socket);
 }
 
+bool link_is_over(const struct link *link)
+{
+    const int descriptor = atomic_load(&link->descriptor) - 1;
+    char byte;
+    const long got =
+        descriptor < 0 ? 0 : raw_call(SYS_recvfrom, descriptor, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0);
+    return got == 0 || (got < 0 && got != -EAGAIN && got != -EINTR);
+}
+
 static bool is_within(int32_t descriptor, int first, int last)
 {
     return descriptor > first && descriptor <= (int64_t)last + 1;

@@ -34,6 +34,9 @@ void link_close(struct link *link);
 // Return whether the link's socket is still there. The program may have closed the descriptor or reused its number.
 bool link_is_whole(const struct link *link);
 
+// Return whether the forwarder has ended the connection, which a request would notice too.
+bool link_is_over(const struct link *link);
+
 // Send all bytes of `count` buffers (which this function changes), or receive exactly `size` bytes.
 enum link_result link_send(struct link *link, struct iovec *vectors, int count, int64_t deadline_ns);
 enum link_result link_receive(struct link *link, struct iovec *vectors, int count, int64_t deadline_ns);

@@ -2,6 +2,7 @@
 #include "stripe.h"
 
 #include "clock.h"
+#include "link.h"
 #include "raw.h"
 #include "remote.h"
 #include "route.h"
@@ -25,7 +26,8 @@ struct link *stripe_take(struct state *state, uint32_t hash, uint64_t stripe, bo
     while ((count = route_of(state, hash, stripe, address))) {
         struct link *link =
             route_take_to(state, address, in_handler, clock_now_ns() + state_settings()->read_ns, &result);
-        if (link && (link->delays || !atomic_load(&state->delayed))) {
+        // A forwarder that ended a connection without burst buffer may have given one to the job since then.
+        if (link && (link->delays || (!atomic_load(&state->delayed) && !link_is_over(link)))) {
             atomic_store(&state->delayed, link->delays);
             atomic_store(&state->given_up_ns, 0);
             link->number = route_number(hash, stripe, count);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "burst.h"
+#include "denial.h"
 #include "log.h"
 #include "proof.h"
 #include "session.h"
@@ -30,7 +31,6 @@
 #define ARGUMENT_BYTES 4200
 #define CHILDREN 256 // instances whose start is awaited
 #define YOUNG_S 15   // longer than an instance takes to start
-#define DENIED 1024  // jobs that are remembered because there was no room for their burst buffers
 
 struct arrival {
     struct forwarder *forwarder;
@@ -45,8 +45,18 @@ struct arrival {
 
 static void serve_here(struct arrival *arrival)
 {
-    session_accept(arrival->forwarder, arrival->fd);
+    session_accept(arrival->forwarder, arrival->fd, NULL);
     arrival->fd = -1;
+}
+
+// Serve a connection that gets no burst buffer. Without memory, it ends with its arrival.
+static void serve_without(struct arrival *arrival)
+{
+    struct denial *denial = denial_new(arrival->burst->name);
+    if (denial) {
+        session_accept(arrival->forwarder, arrival->fd, denial);
+        arrival->fd = -1;
+    }
 }
 
 static void end(struct arrival *arrival)
@@ -376,28 +386,6 @@ static bool is_allowed(const struct settings *settings, const struct burst *burs
     return true;
 }
 
-// Jobs without burst buffer, because there was no room when they asked first. If one of their later processes had one,
-// the others would not see its data.
-static char denied[DENIED][BURST_NAME_BYTES];
-static unsigned next_denied;
-
-static bool was_denied(const char *name)
-{
-    for (size_t i = 0; i < DENIED; i++) {
-        if (!strcmp(denied[i], name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void deny(const char name[BURST_NAME_BYTES])
-{
-    if (!was_denied(name)) {
-        memcpy(denied[next_denied++ % DENIED], name, BURST_NAME_BYTES);
-    }
-}
-
 static void look_again(struct arrival *arrival)
 {
     const struct timeval wait = {.tv_usec = arrival->proof ? PROOF_WAIT_US : ARRIVAL_WAIT_US};
@@ -419,7 +407,7 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     const bool may_wait = absent || errno == EAGAIN;
     const bool has_left = has_data(settings, burst->name), is_known = has_place(settings, burst->name);
-    const bool has_room = is_known || (!was_denied(burst->name) && has_place_for(settings, burst->user));
+    const bool has_room = is_known || (!denial_of(burst->name) && has_place_for(settings, burst->user));
     const bool is_needed = is_known || has_left || !burst->drains; // without an instance, there is nothing to drain
     bool can_start = is_allowed(settings, burst) && has_room && is_needed;
     if (absent && can_start && !arrival->child) {
@@ -432,11 +420,10 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
         look_again(arrival);
         return;
     }
-    if (!can_start && !has_left) {
-        arrival->forwarder->metrics.bursts_denied += is_needed;
-        if (is_needed && !has_room) {
-            deny(burst->name);
-        }
+    if (!can_start && !has_left && is_needed) {
+        arrival->forwarder->metrics.bursts_denied++;
+        serve_without(arrival);
+    } else if (!can_start && !has_left) {
         serve_here(arrival);
     }
     end(arrival);
@@ -553,7 +540,7 @@ void burst_arrive(struct forwarder *forwarder, int fd)
     }
     if (!arrival || !arrival->event) {
         free(arrival);
-        session_accept(forwarder, fd);
+        session_accept(forwarder, fd, NULL);
         return;
     }
     on_event(fd, 0, arrival);

@@ -10,6 +10,7 @@
 #include "address.h"
 #include "burst.h"
 #include "cache.h"
+#include "denial.h"
 #include "effects.h"
 #include "fids.h"
 #include "log.h"
@@ -207,6 +208,8 @@ void session_end(struct session *session)
     }
     link_stop(&session->client);
     session->ending = true;
+    denial_end(session->denial);
+    session->denial = NULL;
     for (struct request *request; (request = unneeded(session));) {
         effects_undo(request);
         request_end(request, NULL);
@@ -244,12 +247,13 @@ static void client_drained(struct link *link)
 static const struct link_owner client_side = {from_client, client_ended, client_drained};
 static const struct link_owner diod_side = {from_diod, diod_ended, NULL};
 
-static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts);
+static void accept_client(struct forwarder *forwarder, int fd, struct denial *denial, unsigned attempts);
 
 // A client that waits until diod takes a further connection on its Unix socket.
 struct arrival {
     struct forwarder *forwarder;
     int fd;
+    struct denial *denial;
     unsigned attempts;
 };
 
@@ -258,19 +262,19 @@ static void on_arrival(evutil_socket_t fd, short what, void *own)
     struct arrival *arrival = own;
     (void)fd;
     (void)what;
-    accept_client(arrival->forwarder, arrival->fd, arrival->attempts);
+    accept_client(arrival->forwarder, arrival->fd, arrival->denial, arrival->attempts);
     free(arrival);
 }
 
 // Return whether the client waits for another attempt.
-static bool arrive_later(struct forwarder *forwarder, int fd, unsigned attempts)
+static bool arrive_later(struct forwarder *forwarder, int fd, struct denial *denial, unsigned attempts)
 {
     const struct timeval wait = {.tv_usec = CONNECT_WAIT_US};
     struct arrival *arrival = attempts < CONNECT_ATTEMPTS ? malloc(sizeof *arrival) : NULL;
     if (!arrival) {
         return false;
     }
-    *arrival = (struct arrival){.forwarder = forwarder, .fd = fd, .attempts = attempts + 1};
+    *arrival = (struct arrival){.forwarder = forwarder, .fd = fd, .denial = denial, .attempts = attempts + 1};
     if (event_base_once(forwarder->base, -1, EV_TIMEOUT, on_arrival, arrival, &wait)) {
         free(arrival);
         return false;
@@ -278,14 +282,14 @@ static bool arrive_later(struct forwarder *forwarder, int fd, unsigned attempts)
     return true;
 }
 
-static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts)
+static void accept_client(struct forwarder *forwarder, int fd, struct denial *denial, unsigned attempts)
 {
     struct session *session = NULL;
     int upstream = -1;
     if (forwarder->metrics.connections >= SESSIONS_MAX) {
         log_line("a client is refused: there are %d connections", SESSIONS_MAX);
     } else if ((upstream = address_connect(forwarder->settings.diod)) < 0) {
-        if (errno == EAGAIN && arrive_later(forwarder, fd, attempts)) {
+        if (errno == EAGAIN && arrive_later(forwarder, fd, denial, attempts)) {
             return;
         }
         log_line("a client is refused: diod at %s cannot be reached: %s", forwarder->settings.diod, strerror(errno));
@@ -294,6 +298,7 @@ static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts
     }
     if (!session) {
         forwarder->metrics.refused++;
+        denial_end(denial);
         close(fd);
         if (upstream >= 0) {
             close(upstream);
@@ -301,6 +306,7 @@ static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts
         return;
     }
     session->forwarder = forwarder;
+    session->denial = denial;
     session->client.fd = -1;
     session->job = forwarder->settings.job ? metrics_job(&forwarder->metrics, forwarder->settings.job) : NULL;
     metrics_use(&forwarder->metrics, session->job);
@@ -320,8 +326,8 @@ static void accept_client(struct forwarder *forwarder, int fd, unsigned attempts
     }
 }
 
-void session_accept(struct forwarder *forwarder, int fd)
+void session_accept(struct forwarder *forwarder, int fd, struct denial *denial)
 {
     address_tune(fd);
-    accept_client(forwarder, fd, 0);
+    accept_client(forwarder, fd, denial, 0);
 }

@@ -7,6 +7,7 @@
 #include "link.h"
 #include "wire.h"
 
+struct denial;
 struct file; // a file with delayed writes
 struct request;
 
@@ -57,15 +58,16 @@ struct session {
     uint16_t free_tags[UPSTREAM_TAGS];
     unsigned free_tag_count;
     unsigned request_count;
-    uint32_t msize; // 0 before Rversion
-    bool is_burst;  // the client asked for its job's burst buffer
-    bool attached;  // diod has let the client in
-    bool ending;    // the client is gone; replies of diod are awaited, since diod dies if it cannot send them
-    bool freed;     // to be freed by the event loop
+    uint32_t msize;        // 0 before Rversion
+    struct denial *denial; // the client gets no burst buffer, so no process of its job must; NULL: it did not ask
+    bool is_burst;         // the client asked for its job's burst buffer
+    bool attached;         // diod has let the client in
+    bool ending;           // the client is gone; replies of diod are awaited, since diod dies if it cannot send them
+    bool freed;            // to be freed by the event loop
 };
 
-// Accept a client. Takes over `fd`.
-void session_accept(struct forwarder *forwarder, int fd);
+// Accept a client. Takes over `fd`, and `denial`, if it is not NULL.
+void session_accept(struct forwarder *forwarder, int fd, struct denial *denial);
 
 // End a session: its client is disconnected now, diod when it has answered.
 void session_end(struct session *session);

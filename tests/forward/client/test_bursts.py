@@ -407,6 +407,20 @@ def test_a_process_whose_check_failed_still_sees_delayed_data(burst: BurstSite) 
     proceed(writer)
 
 
+def test_a_process_without_burst_buffer_sees_the_data_of_one_that_its_job_gets_later(burst: BurstSite) -> None:
+    commands = burst.commands
+    burst.stop()
+    burst.commands = [[*words, "--burst-jobs=0"] for words in commands]
+    burst.start()
+    reader = burst.begin("fd = begin(); os.pread(fd, 8, 0); wait(); print(os.pread(fd, 8, 0))")
+    burst.stop()
+    burst.commands = commands
+    burst.start()
+    writer = burst.begin("fd = begin(); os.pwrite(fd, b'm' * 5000, 0); wait()")
+    assert proceed(reader) == "b'mmmmmmmm'\n"
+    proceed(writer)
+
+
 @pytest.mark.parametrize("between", ["", "os.close(fd); "], ids=["open", "closed"])
 def test_the_next_fsync_fails_after_data_in_memory_were_lost(burst: BurstSite, between: str) -> None:
     text = f"fd = begin(); {between}wait(); fd = os.open('files/f', os.O_RDWR)"

@@ -118,7 +118,7 @@ def test_a_connection_that_attaches_nothing_keeps_no_burst_buffer(bursts: Bursts
 def test_a_job_cannot_choose_what_the_site_does_not_allow(bursts: Bursts, words: list[str]) -> None:
     bursts.start("--burst-ram-bytes=2000000", "--burst-flash-bytes=3000000")
     assert bursts.client(7, *words).version == UNKNOWN
-    assert bursts.client(7, "ram-bytes=2000000", "flash-bytes=3000000").version == BURST
+    assert bursts.client(8, "ram-bytes=2000000", "flash-bytes=3000000").version == BURST
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,41 @@ def test_a_job_that_got_no_burst_buffer_gets_none_later(bursts: Bursts) -> None:
     one.close()
     end_of_job(bursts, 7)
     assert [bursts.client(job).version for job in (8, 9)] == [UNKNOWN, BURST], "its processes must see the same data"
+
+
+def test_a_job_gets_a_burst_buffer_once_no_process_works_without(bursts: Bursts) -> None:
+    bursts.start("--burst-jobs=1", "--linger=1")
+    one, first, second = bursts.client(7, "write-back=ram"), bursts.client(8), bursts.client(8)
+    for client in (one, first):
+        client.close()
+    end_of_job(bursts, 7)
+    assert asked_once(bursts, 8) == UNKNOWN, "there is another process"
+    second.close()
+    wait_for("its burst buffer", lambda: asked_once(bursts, 8) == BURST)
+
+
+def asked_once(bursts: Bursts, job: int) -> str:
+    """Return the version that a client of a job gets who ends at once."""
+    client = bursts.client(job)
+    client.close()
+    return client.version
+
+
+def test_a_value_that_is_refused_keeps_all_processes_of_the_job_from_a_burst_buffer(bursts: Bursts) -> None:
+    bursts.start()
+    assert [bursts.client(7, words).version for words in ("workers=0", "workers=2")] == [UNKNOWN, UNKNOWN]
+
+
+@pytest.mark.slow
+def test_invented_jobs_do_not_make_the_forwarder_forget_a_job_without_burst_buffer(bursts: Bursts) -> None:
+    bursts.start("--burst-jobs=1", "--linger=1")
+    one = bursts.client(7, "write-back=ram")
+    assert bursts.client(8).version == UNKNOWN
+    for job in range(9, 1109):
+        assert asked_once(bursts, job) == UNKNOWN
+    one.close()
+    end_of_job(bursts, 7)
+    assert bursts.client(8).version == UNKNOWN, "its processes must see the same data"
 
 
 def test_a_job_that_chooses_no_size_gets_at_most_what_the_site_allows(bursts: Bursts, place: Place) -> None:
