@@ -32,7 +32,9 @@ static void before_open(int directory, const char *path, int flags)
     }
 }
 
-// Data that others have written and closed are visible from the opening on, also for mmap and streams.
+// Data that others have written and closed are visible from the opening on, also for mmap and streams. A program that
+// opens the file only to write may do so by system calls that the library does not see, which delayed data must not
+// come after.
 static int after_open(int fd, int flags)
 {
     if (fd >= 0 && !(flags & (O_PATH | O_TRUNC | O_DIRECTORY))) {

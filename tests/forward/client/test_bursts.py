@@ -94,6 +94,9 @@ class BurstSite:
         wait_for("the end of the burst buffers", lambda: not self.pids())
 
 
+PWRITE64 = {"x86_64": 18, "aarch64": 67}[os.uname().machine]
+"""Number of the system call."""
+
 PRELUDE = """
 import ctypes, mmap, os, resource, signal, sys
 def wait():
@@ -387,6 +390,15 @@ def test_calls_that_the_kernel_does_itself_see_delayed_data(burst: BurstSite, te
     opened = "before = os.open('files/f', os.O_RDWR | os.O_CREAT, 0o644)\nfd = begin()\n"
     ran = burst.site.run("/usr/bin/python3", "-c", f"{PRELUDE}{opened}{text}")
     assert (ran.stdout, ran.stderr) == ("True\n", "")
+
+
+def test_delayed_data_do_not_replace_what_the_kernel_writes_after_an_open_for_writing_only(burst: BurstSite) -> None:
+    # A system call that the library does not see, as io_uring and the functions of aio make them.
+    write = f"libc.syscall({PWRITE64}, fd, b'z' * 10, ctypes.c_long(10), ctypes.c_long(0))"
+    text = f"fd = begin(); os.close(fd); fd = os.open('files/f', os.O_WRONLY); print({write}); os.close(fd)"
+    ran = burst.site.run("/usr/bin/python3", "-c", f"{PRELUDE}{text}")
+    assert (ran.stdout, ran.stderr) == ("10\n", "")
+    assert (burst.site.files / "f").read_bytes() == b"z" * 10 + b"n" * 49990
 
 
 def test_a_process_whose_check_failed_still_sees_delayed_data(burst: BurstSite) -> None:
