@@ -14,9 +14,13 @@ from tests.waiting import wait_for
 
 
 class Munged:
-    """A context manager that runs a munged. Clients use `socket`, which is in a directory that all users may enter."""
+    """A context manager that runs a munged. Clients use `socket`, which is in a directory that all users may enter.
 
-    def __init__(self) -> None:
+    Credentials of one munged are valid at another one with the same `key`, as on two nodes of a cluster.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self.key = key or os.urandom(128)
         self._directory = tempfile.TemporaryDirectory(prefix="munged-")
         self.directory = Path(self._directory.name)
         self.socket = self.directory / "socket"
@@ -25,7 +29,7 @@ class Munged:
         self.directory.chmod(0o755)
         key = self.directory / "key"
         key.touch(mode=0o600)
-        key.write_bytes(os.urandom(128))
+        key.write_bytes(self.key)
         files = {"key-file": key, "socket": self.socket}
         files |= {name: self.directory / name for name in ("pid-file", "log-file", "seed-file")}
         with (self.directory / "output").open("wb") as output:

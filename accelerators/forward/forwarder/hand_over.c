@@ -49,11 +49,12 @@ static void serve_here(struct arrival *arrival)
     arrival->fd = -1;
 }
 
-// Serve a connection that gets no burst buffer. Without memory, it ends with its arrival.
+// Serve a connection that gets no burst buffer, and has nothing to drain. Without memory, it ends with its arrival.
 static void serve_without(struct arrival *arrival)
 {
-    struct denial *denial = denial_new(arrival->burst->name);
-    if (denial) {
+    struct denial *denial = arrival->burst->drains ? NULL : denial_new(arrival->burst->name);
+    if (denial || arrival->burst->drains) {
+        arrival->forwarder->metrics.bursts_denied += denial != NULL;
         session_accept(arrival->forwarder, arrival->fd, denial);
         arrival->fd = -1;
     }
@@ -420,26 +421,42 @@ static void hand_over(struct arrival *arrival, const struct burst *burst)
         look_again(arrival);
         return;
     }
-    if (!can_start && !has_left && is_needed) {
-        arrival->forwarder->metrics.bursts_denied++;
+    if (!can_start && !has_left) {
         serve_without(arrival);
-    } else if (!can_start && !has_left) {
+    }
+    end(arrival);
+}
+
+// Return whether the job has a burst buffer, or data in one. The lock is not tried, because an instance that starts at
+// this moment would take that for another instance, and strangers can be refused often.
+static bool has_burst(const struct arrival *arrival)
+{
+    const struct settings *settings = &arrival->forwarder->settings;
+    return has_place(settings, arrival->burst->name) || has_data(settings, arrival->burst->name);
+}
+
+// Continue without burst buffer, or end the connection if the job has one: a process without it would see old data, and
+// a drain would be answered although data are delayed.
+static void refuse(struct arrival *arrival)
+{
+    arrival->forwarder->metrics.bursts_refused++;
+    if (!has_burst(arrival)) {
         serve_here(arrival);
     }
     end(arrival);
 }
 
-// Continue without burst buffer, or end the connection if the job has one: a process without it would see old data, and
-// a drain would be answered although data are delayed. The lock is not tried, because an instance that starts at this
-// moment would take that for another instance, and strangers can be refused often.
-static void refuse(struct arrival *arrival)
+// Continue without burst buffer while munged hangs, so that no job waits for it. A job that has a burst buffer must
+// wait: a process without it would see old data. Return whether the connection was served.
+static bool do_without(struct arrival *arrival)
 {
-    const struct settings *settings = &arrival->forwarder->settings;
-    arrival->forwarder->metrics.bursts_refused++;
-    if (!has_place(settings, arrival->burst->name) && !has_data(settings, arrival->burst->name)) {
-        serve_here(arrival);
+    if (!proof_hangs() || has_burst(arrival)) {
+        return false;
     }
+    proof_log(arrival->burst, "munged does not answer, so the job works without: restart munged");
+    serve_without(arrival);
     end(arrival);
+    return true;
 }
 
 static void on_examined(void *own, enum verdict verdict)
@@ -451,7 +468,7 @@ static void on_examined(void *own, enum verdict verdict)
         hand_over(arrival, arrival->burst);
     } else if (verdict == PROOF_BAD) {
         refuse(arrival);
-    } else { // the client tries again, since munged may answer soon
+    } else if (!do_without(arrival)) { // the client tries again, since munged may answer soon
         arrival->forwarder->metrics.bursts_refused++;
         end(arrival);
     }
@@ -470,8 +487,11 @@ static void prove(struct arrival *arrival)
         refuse(arrival);
         return;
     }
+    if (do_without(arrival)) {
+        return;
+    }
     if (scheduler_now() >= arrival->deadline_ns) {
-        proof_log(arrival->burst, "munged does not answer");
+        proof_log(arrival->burst, "munged does not answer in time");
         arrival->forwarder->metrics.bursts_refused++;
         end(arrival);
         return;

@@ -75,6 +75,7 @@
 #define PROOF_WAIT_US 100000      // time between two looks at a connection whose proof is examined
 #define PROOF_THREADS 4           // threads that munged may hang; it needs some 0.05 ms for a credential
 #define PROOFS_MAX 256            // credentials that they examine or will; further ones wait in their connections
+#define PROOF_NS 1000000000ULL    // without an answer of munged for so long, jobs do without; clients wait for 2 s
 #define PROOF_LOG_S 60            // time between two lines of the log about the same cause of refusals
 
 // -- control --

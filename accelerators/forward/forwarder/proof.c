@@ -20,8 +20,10 @@ struct proof {
 };
 
 static struct {
-    struct pool *pool; // started for the first proof
-    unsigned count;    // proofs that its threads examine, or will
+    struct pool *pool;  // started for the first proof
+    unsigned count;     // proofs that its threads examine, or will
+    uint64_t asked_ns;  // time since which munged has given no answer, although it was asked; 0: it has answered
+    uint64_t failed_ns; // time at which a thread last gave up
 } examining;
 
 void proof_log(const struct burst *burst, const char *why)
@@ -49,10 +51,37 @@ void proof_log(const struct burst *burst, const char *why)
     causes[i].more = 0;
 }
 
+bool proof_hangs(void)
+{
+    const uint64_t now = scheduler_now();
+    return examining.asked_ns && now - examining.asked_ns >= PROOF_NS &&
+           (examining.count || now - examining.failed_ns < PROOF_NS);
+}
+
+static void note_asked(void)
+{
+    const uint64_t now = scheduler_now();
+    if (!examining.asked_ns || (!examining.count && now - examining.failed_ns >= PROOF_NS)) {
+        examining.asked_ns = now;
+    }
+    examining.count++;
+}
+
+static void note_answer(bool answered)
+{
+    const uint64_t now = scheduler_now();
+    examining.count--;
+    if (answered) {
+        examining.asked_ns = examining.count ? now : 0;
+    } else {
+        examining.failed_ns = now;
+    }
+}
+
 static void on_opened(void *own, const struct opened *opened)
 {
     struct proof *proof = own;
-    examining.count--;
+    note_answer(!opened->may_be_valid);
     if (proof->examined) {
         const char *why =
             opened->text ? burst_disproof(proof->burst, proof->settings, opened->user, opened->text) : opened->why;
@@ -79,7 +108,7 @@ struct proof *proof_examine(struct forwarder *forwarder, const struct burst *bur
         free(proof);
         return NULL;
     }
-    examining.count++;
+    note_asked();
     return proof;
 }
 

@@ -21,6 +21,9 @@ typedef void proof_examined(void *own, enum verdict verdict);
 struct proof *proof_examine(struct forwarder *forwarder, const struct burst *burst, proof_examined *examined,
                             void *own);
 
+// Return whether munged has given no answer for PROOF_NS, although it was asked. Every PROOF_NS, it is asked again.
+bool proof_hangs(void);
+
 // Let `examined` not be called any more.
 void proof_forget(struct proof *proof);
 

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.forward.forwarder.conftest import Place
-from tests.forward.forwarder.nine import BURST, NO_TAG, TVERSION, UNKNOWN, VERSION, Nine, text
+from tests.forward.forwarder.nine import BURST, NO_TAG, RLERROR, TVERSION, UNKNOWN, VERSION, Nine, text
 from tests.forward.forwarder.test_bursts import LATER, Bursts
 from tests.munged import Munged
 from tests.waiting import wait_for
@@ -203,43 +205,92 @@ def test_the_user_of_slurmctld_may_drain_but_not_start(proofs: Proofs, place: Pl
         proofs.proven(f"{BURST} 7 0 drain", USER)
 
 
-def test_others_are_served_while_munged_hangs(proofs: Proofs, place: Place) -> None:
+def test_connections_that_ask_at_once_share_a_burst_buffer(proofs: Proofs) -> None:
+    proofs.begin()
+    version = f"{BURST} 7 {USER} write-back=ram"
+    words = [f"{version} {proofs.proof(version, USER)}" for _ in range(5)]
+    assert [client.next().body[6:].decode() for client in [proofs.sent(word) for word in words]] == [BURST] * 5
+    wait_for("the end of further ones, which started at the same time", lambda: len(proofs.pids()) == 1)
+
+
+WITHOUT = "munged does not answer, so the job works without: restart munged"
+
+
+def without_burst_buffer(client: Nine) -> bool:
+    """Return whether a client that has asked works without burst buffer, since diod answers that it knows none."""
+    return client.next().kind == RLERROR
+
+
+def resume(proofs: Proofs) -> None:
+    """Let munged continue, and wait until new jobs get burst buffers again."""
+    proofs.munged.signal(signal.SIGCONT)
+    jobs = itertools.count(1000)
+    wait_for("munged", lambda: proofs.proven(f"{BURST} {next(jobs)} {OTHER}", OTHER).version == BURST)
+
+
+def test_jobs_work_without_burst_buffer_while_munged_hangs(proofs: Proofs, place: Place) -> None:
     proofs.begin()
     version = f"{BURST} 7 {USER} write-back=ram"
     words = [f"{version} {proofs.proof(version, USER)}" for _ in range(8)]
     proofs.munged.signal(signal.SIGSTOP)
     waiting = [proofs.sent(word) for word in words]
     flood = [proofs.sent(f"{version} proof=x{number}") for number in range(300)]  # more than may be examined
-    assert place.client().version == VERSION and not proofs.pids()
+    assert place.client().version == VERSION
     for client in [*waiting[:3], *flood[::2]]:
         client.close()
-    assert place.client().version == VERSION
-    proofs.munged.signal(signal.SIGCONT)
-    assert [client.next().body[6:].decode() for client in waiting[3:]] == [BURST] * 5
-    assert place.client().version == VERSION
-    wait_for("the end of further ones, which started at the same time", lambda: len(proofs.pids()) == 1)
+    assert all(without_burst_buffer(client) for client in waiting[3:])
+    assert place.client().version == VERSION and not proofs.pids()
+    assert place.log().count(WITHOUT) == 1
+    resume(proofs)
+    assert proofs.proven(version, USER).version == UNKNOWN, "its processes must see the same data"
 
 
-@pytest.mark.slow
-def test_a_client_is_not_kept_waiting_for_ever_by_a_munged_that_hangs(proofs: Proofs, place: Place) -> None:
+def test_a_job_with_a_burst_buffer_waits_while_munged_hangs(proofs: Proofs, place: Place) -> None:
     proofs.begin()
-    version = f"{BURST} 7 {USER} write-back=ram"
-    proof = proofs.proof(version, USER)
+    delayed(proofs)
+    versions = [f"{BURST} 7 0 drain", f"{BURST} 7 0 write-back=ram {LATER}"]
+    words = [f"{version} {proofs.proof(version, 0)}" for version in versions]
+    other = f"{BURST} 8 0 write-back=ram"
+    word = f"{other} {proofs.proof(other, 0)}"
     proofs.munged.signal(signal.SIGSTOP)
-    with pytest.raises(ConnectionError):
-        proofs.connected(f"{version} {proof}")
-    assert "munged does not answer" in place.log() or "is munged running?" in place.log()
-    assert place.client().version == VERSION
+    hanging = [proofs.sent(one) for one in words]
+    assert without_burst_buffer(proofs.sent(word))
     proofs.munged.signal(signal.SIGCONT)
-    assert proofs.proven(version, USER).version == BURST
+    for client in hanging:
+        try:
+            answer = client.next().body[6:].decode()
+        except ConnectionError:  # the client tries again
+            continue
+        assert answer == BURST
+    resume(proofs)
+    proofs.proven(f"{BURST} 7 0 drain", 0)
+    assert (place.export / "f").read_bytes() == b"x" * 100_000
 
 
-def test_without_munged_the_client_tries_again(proofs: Proofs, place: Place) -> None:
+def test_a_drain_finds_nothing_to_drain_while_munged_hangs(proofs: Proofs) -> None:
+    proofs.begin()
+    version = f"{BURST} 7 {USER} drain"
+    word = f"{version} {proofs.proof(version, USER)}"
+    proofs.munged.signal(signal.SIGSTOP)
+    assert without_burst_buffer(proofs.sent(word))
+    resume(proofs)
+    assert proofs.proven(f"{BURST} 7 {USER}", USER).version == BURST, "a drain keeps no job from its burst buffer"
+
+
+def test_without_munged_the_client_tries_again_for_a_while(proofs: Proofs, place: Place) -> None:
     proofs.start_with(munge=place.directory / "no munged")
     version = f"{BURST} 7 {USER} write-back=ram"
     with pytest.raises(ConnectionError):
         proofs.proven(version, USER)
     assert "is munged running?" in place.log() and not proofs.pids() and place.client().version == VERSION
+
+    def works_without() -> bool:
+        with suppress(ConnectionError):
+            return proofs.proven(version, USER).version == UNKNOWN
+        return False
+
+    wait_for("the job without burst buffer", works_without)
+    assert WITHOUT in place.log()
 
 
 def test_a_forwarder_that_believes_everybody_ignores_proofs(proofs: Proofs) -> None:
