@@ -121,10 +121,13 @@ static size_t move_some(struct state *state, struct link *link, const struct req
                         const struct target *target, int64_t start, size_t bytes, size_t done, bool *opened,
                         enum link_result *result)
 {
-    const int64_t patience = state_settings()->write_ns; // also for reads, since a burst buffer cannot be done without
+    const struct settings *settings = state_settings();
+    // A burst buffer cannot be done without.
+    const int64_t brief = link->delays ? settings->write_ns : settings->read_ns;
+    const int64_t patience = request->writing ? settings->write_ns : brief;
     struct remote_file *file = remote_find(link, &target->status, request->writing);
     if (!file) {
-        *result = remote_open(state, link, request->fd, target, request->writing, &file, clock_now_ns() + patience);
+        *result = remote_open(state, link, request->fd, target, request->writing, &file, clock_now_ns() + brief);
         if (*result != LINK_OK) {
             return done;
         }
@@ -154,7 +157,8 @@ int64_t burst_move(struct state *state, const struct request *request, const str
         if (!link) {
             break;
         }
-        if (!link->delays && (int64_t)bytes < state_settings()->least_bytes) {
+        const bool is_plain = !link->delays; // then the kernel sees the same bytes
+        if (is_plain && ((int64_t)bytes < state_settings()->least_bytes || route_avoids(state, link->address))) {
             route_let_go(state, link, LINK_REFUSED);
             break;
         }
@@ -169,7 +173,7 @@ int64_t burst_move(struct state *state, const struct request *request, const str
         }
         route_let_go(state, link, result);
         if (done < end && result != LINK_REFUSED) {
-            if (clock_now_ns() > deadline) {
+            if (is_plain || clock_now_ns() > deadline) {
                 break;
             }
             raw_pause(BURST_RETRY_NS);

@@ -17,6 +17,23 @@ static struct avoided *find_avoided(struct route *route, const char *address)
     return NULL;
 }
 
+static bool is_avoided(struct route *route, const char *address)
+{
+    const struct avoided *avoided = find_avoided(route, address);
+    return avoided && clock_now_ns() < avoided->until_ns;
+}
+
+bool route_avoids(struct state *state, const char *address)
+{
+    struct route *route = &state->route;
+    const bool held = state_try(&route->busy);
+    const bool avoids = held && is_avoided(route, address);
+    if (held) {
+        state_let_go(&route->busy);
+    }
+    return avoids;
+}
+
 // Copy the address of this process's forwarder. Returns false if there is none now.
 static bool choose(struct route *route, char address[ADDRESS_BYTES])
 {
@@ -24,8 +41,7 @@ static bool choose(struct route *route, char address[ADDRESS_BYTES])
         return false;
     }
     map_file_look(route, state_settings());
-    const struct avoided *avoided = find_avoided(route, route->address);
-    const bool usable = route->address[0] && !(avoided && clock_now_ns() < avoided->until_ns);
+    const bool usable = route->address[0] && !is_avoided(route, route->address);
     memcpy(address, route->address, ADDRESS_BYTES);
     state_let_go(&route->busy);
     return usable;

@@ -22,6 +22,9 @@ uint32_t route_number(uint32_t hash, uint64_t stripe, uint32_t count);
 struct link *route_take_to(struct state *state, const char *address, bool in_handler, int64_t deadline_ns,
                            enum link_result *result);
 
+// Return whether a forwarder failed a short time ago.
+bool route_avoids(struct state *state, const char *address);
+
 // Let go of a link after its use. LINK_OK says that it moved data. Unless `result` is LINK_OK or LINK_REFUSED, the
 // connection is ended and its forwarder is avoided for a while.
 void route_let_go(struct state *state, struct link *link, enum link_result result);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,27 @@ def burst(site: Site, diod: Diod, program: Path, munged: Munged) -> Iterator[Bur
 def inside(burst: BurstSite, munge: Path, *become: str) -> list[str]:
     """Return the beginning of a command line that loads the library into a program that reaches a munged."""
     return [*within(munge), *become, "env", f"LD_PRELOAD={burst.site.settings['LD_PRELOAD']}"]
+
+
+LARGE = PRELUDE + "fd = begin(); os.pwrite(fd, b'm' * 200000, 0); print(os.pread(fd, 3, 0)); os.close(fd)"
+
+
+@pytest.mark.parametrize("auth", [False, True], ids=["burst-buffers", "burst-buffers-and-diod"])
+def test_a_program_works_while_munged_hangs_on_the_io_node(
+    burst: BurstSite, diod: Diod, munged: Munged, auth: bool
+) -> None:
+    if auth:
+        diod.kill()
+        diod.options, diod.inside = ("--no-userdb",), within(munged.socket)
+        diod.start()
+        Path(diod.address).chmod(0o777)
+    munged.signal(signal.SIGSTOP)
+    with Munged(munged.key) as other:
+        ran = burst.site.run(*inside(burst, other.socket), "/usr/bin/python3", "-c", LARGE, env=MUNGE)
+    assert (ran.stdout, ran.stderr) == ("b'mmm'\n", "")
+    assert ran.total("failures") <= 1 and ran.total("other_files") == 0
+    assert not burst.pids() and "munged does not answer, so the job works without" in log(burst)
+    assert (burst.site.files / "f").read_bytes() == b"m" * 200000
 
 
 def log(burst: BurstSite) -> str:
