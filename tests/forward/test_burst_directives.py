@@ -29,6 +29,11 @@ if code == 0 then
 end
 print(code, text)
 """
+SUBMIT_ONLY = """
+slurm = {SUCCESS = 0, ERROR = -1, log_error = function() end}
+dofile(arg[1])
+print(slurm_bb_job_process(arg[2]))
+"""
 INTERPRETERS = [name for name in ("lua5.1", "lua5.3", "lua5.4", "lua") if shutil.which(name)]
 NO_LUA = pytest.param("", marks=pytest.mark.skip(reason="Lua is not installed"))
 
@@ -40,9 +45,10 @@ class Slurm:
     directory: Path
     lua: str
 
-    def asked(self, words: str) -> str:
+    def asked(self, words: str, calls: str = CALLS) -> str:
         """Submit a batch script with these words. Return the pools, or the line about an error."""
         (self.directory / "job.sh").write_text(f"#!/bin/sh\n#BB_LUA {words}\n")
+        (self.directory / "calls.lua").write_text(calls)
         files = [self.directory / name for name in ("calls.lua", "burst_buffer.lua", "job.sh", "variables")]
         done = subprocess.run([self.lua, *files], capture_output=True, text=True, check=True)
         return done.stdout.strip()
@@ -58,7 +64,6 @@ def slurm(tmp_path: Path, request: pytest.FixtureRequest) -> Slurm:
     (tmp_path / "bursts.env").write_text(f"REPRISE_FORWARD_MAP={tmp_path}/map\n")
     text = SCRIPT.read_text().replace("/var/lib/reprise/forwarders", str(tmp_path)).replace("flash = 0", "flash = 2^30")
     (tmp_path / "burst_buffer.lua").write_text(text)
-    (tmp_path / "calls.lua").write_text(CALLS)
     return Slurm(tmp_path, request.param)
 
 
@@ -96,3 +101,18 @@ def test_a_small_capacity_is_one_that_forwarders_accept(slurm: Slurm, program: P
 def test_a_large_capacity_is_shared_out(slurm: Slurm) -> None:
     slurm.asked("pool=ram capacity=6G")
     assert slurm.variables()["REPRISE_FORWARD_BURST_RAM_BYTES"] == str(2 * 2**30)
+
+
+def test_a_capacity_that_no_forwarder_accepts_is_refused_at_submission(slurm: Slurm, program: Path) -> None:
+    most = forwarders_limits(program, "ram-bytes")[1]
+    assert most == forwarders_limits(program, "flash-bytes")[1] == 1024 * 2**40
+    for size in ("1025T", "2P", "9" * 400):
+        assert slurm.asked(f"pool=ram capacity={size}") == f"-1\tcapacity={size} is too large: use at most 1024T"
+    assert slurm.asked("pool=ram capacity=1P").startswith("0\t")
+    assert slurm.variables()["REPRISE_FORWARD_BURST_RAM_BYTES"] == str(most // FORWARDERS)
+
+
+def test_a_number_is_refused_before_the_job_runs(slurm: Slurm) -> None:
+    for words in ("pool=ram capacity=0", "pool=ram capacity=4G workers=0", "pool=ram capacity=9999P"):
+        assert slurm.asked(words, SUBMIT_ONLY).startswith("-1\t"), words
+    assert slurm.asked("pool=ram capacity=4G workers=1", SUBMIT_ONLY) == "0"

@@ -27,6 +27,8 @@ local NUMBERS = {
 }
 -- Smallest cache of a job on each forwarder, in bytes. Slurm reserves multiples of it.
 local LEAST = {ram = 2^20, flash = 2 * 2^20}
+-- Largest cache that the forwarder's options allow, in bytes.
+local MOST = 2^50
 
 local function read(path)
   local file, problem = io.open(path)
@@ -55,7 +57,11 @@ local function bytes(word)
   if not scale or tonumber(number) == 0 then
     error("capacity=" .. word .. " is no size: write for example capacity=4G", 0)
   end
-  return tonumber(number) * scale
+  local size = tonumber(number) * scale
+  if size > MOST then
+    error(("capacity=%s is too large: use at most %dT"):format(word, MOST / UNITS.t), 0)
+  end
+  return size
 end
 
 local function number(word, value, limits)
