@@ -124,7 +124,8 @@ struct message *cache_replied(struct request *request, struct message *reply)
 
 void cache_ending(struct request *request)
 {
-    request->late_error = unreported(request->fid);
+    const uint32_t error = unreported(request->fid);
+    request->late_error = error ? error : request->late_error;
 }
 
 void cache_forget(struct request *request)

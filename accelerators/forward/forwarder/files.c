@@ -78,22 +78,52 @@ static void forget(struct file *file)
     file->cache->file_count--;
 }
 
+static bool is_used(const struct file *file)
+{
+    return file->openings || file->first || file->units || file->busy || file->syncing || file->held;
+}
+
+// Return whether only the forwarder has a file open for writing.
+static bool is_open_here(const struct file *file)
+{
+    return !file->openings && (file->state == FILE_OPENING || file->state == FILE_OPEN || file->state == FILE_CLOSING);
+}
+
 void file_release(struct file *file)
 {
-    const bool is_needed = file->openings || file->first || file->waiters || file->units || file->busy ||
-                           file->syncing || file->state == FILE_OPENING || file->state == FILE_STRANDED ||
-                           file->errors > file->reported;
-    if (is_needed) {
+    if (is_used(file)) {
+        return;
+    }
+    if (file->state == FILE_OPEN) {
+        file_close(file);
+        return;
+    }
+    const bool is_closed = file->state == FILE_CLOSED || file->state == FILE_REFUSED;
+    if (!is_closed || file->waiters || file->errors > file->reported) {
         return;
     }
     forget(file);
-    if (file->state == FILE_OPEN) {
-        writer_clunk(file->writer, file->fid);
-    }
     overlay_clear(&file->overlay);
     free(file->export);
     free(file->path);
     free(file);
+}
+
+bool file_closes(struct file *file)
+{
+    if (file->openings) {
+        return false;
+    }
+    file->busy++;
+    if (file->state == FILE_OPEN && file->busy == 1 && !file->first && !file->units && !file->syncing) {
+        file_close(file);
+    }
+    file->busy--;
+    if (is_open_here(file)) {
+        return true;
+    }
+    file_release(file);
+    return false;
 }
 
 static void leave_dirty(struct file *file)
@@ -107,8 +137,9 @@ static void leave_dirty(struct file *file)
 static bool is_done(const struct cache *cache, const struct waiter *waiter)
 {
     if (waiter->file) {
-        return !waiter->file->first || waiter->file->state == FILE_STRANDED ||
-               waiter->file->first->sequence > waiter->until;
+        const struct file *file = waiter->file;
+        const bool is_written = !file->first || file->first->sequence > waiter->until;
+        return file->state == FILE_STRANDED || (is_written && !is_open_here(file));
     }
     for (const struct file *file = cache->dirty_first; file; file = file->dirty_next) {
         if (file->first->sequence <= waiter->until) {

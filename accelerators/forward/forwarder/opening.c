@@ -14,6 +14,7 @@ static void walked(void *own, struct message *reply);
 static void examined(void *own, struct message *reply);
 static void opened(void *own, struct message *reply);
 static void on_held_too_long(evutil_socket_t fd, short what, void *own);
+static void closed(void *own, struct message *reply);
 
 struct opening {
     struct file *file;
@@ -21,20 +22,28 @@ struct opening {
     uint16_t names;   // in the Twalk that is under way
 };
 
+static void stop_holding(struct file *file)
+{
+    if (file->holding) {
+        event_free(file->holding);
+        file->holding = NULL;
+    }
+}
+
 bool file_holds(struct file *file, struct request *request)
 {
     const struct timeval wait = {.tv_usec = HELD_MS * 1000L};
-    const bool is_opening = file->state == FILE_OPENING ||
+    const bool is_opening = file->state == FILE_OPENING || file->state == FILE_CLOSING ||
                             (file->state == FILE_CLOSED && file->writer && file->writer->state == WRITER_CONNECTS);
     if (request->was_held || !is_opening) {
         return false;
     }
-    if (!file->is_holding) {
-        if (event_base_once(file->cache->forwarder->base, -1, EV_TIMEOUT, on_held_too_long, file, &wait)) {
+    if (!file->holding) {
+        file->holding = evtimer_new(file->cache->forwarder->base, on_held_too_long, file);
+        if (!file->holding || event_add(file->holding, &wait)) {
+            stop_holding(file);
             return false;
         }
-        file->is_holding = true;
-        file->busy++;
     }
     request->was_held = true;
     request->held_by = file;
@@ -49,13 +58,17 @@ bool file_holds(struct file *file, struct request *request)
 
 void file_holds_not(struct request *request)
 {
-    struct request **place = &request->held_by->held;
+    struct file *file = request->held_by;
+    struct request **place = &file->held;
     while (*place != request) {
         place = &(*place)->held_next;
     }
     *place = request->held_next;
     request->held_by = NULL;
     request->held_next = NULL;
+    if (!file->held) { // the timer must not outlive the file
+        stop_holding(file);
+    }
 }
 
 // Let the writes that wait continue. The file is not freed.
@@ -75,13 +88,9 @@ static void let_go(struct file *file)
 
 static void on_held_too_long(evutil_socket_t fd, short what, void *own)
 {
-    struct file *file = own;
     (void)fd;
     (void)what;
-    file->is_holding = false;
-    let_go(file);
-    file->busy--;
-    file_release(file);
+    let_go(own);
 }
 
 static bool is_final(uint32_t error)
@@ -108,12 +117,12 @@ static void fail(struct opening *opening, uint32_t error)
     struct file *file = opening->file;
     free(opening);
     if (error) {
-        writer_clunk(file->writer, file->fid);
+        writer_clunk(file->writer, file->fid, NULL, NULL);
     }
     if (!file->first) {
         file->state = error ? FILE_REFUSED : FILE_CLOSED;
         let_go(file);
-        file_release(file);
+        file_settle(file);
     } else if (is_final(error)) {
         file_strand(file, error == ESTALE ? "another file has its name now" : strerror((int)error));
     } else {
@@ -225,6 +234,28 @@ static void opened(void *own, struct message *reply)
     let_go(file);
     file_settle(file);
     destage_pump(cache);
+}
+
+static void closed(void *own, struct message *reply)
+{
+    struct file *file = own;
+    message_release(reply);
+    file->state = FILE_CLOSED;
+    file->busy++;
+    if (file->openings || file->first || file->held) { // a client has opened it meanwhile
+        file_open(file);
+    }
+    if (file->state == FILE_CLOSED) {
+        let_go(file);
+    }
+    file->busy--;
+    file_settle(file);
+}
+
+void file_close(struct file *file)
+{
+    file->state = FILE_CLOSING;
+    writer_clunk(file->writer, file->fid, closed, file);
 }
 
 void file_open(struct file *file)

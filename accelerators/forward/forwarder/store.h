@@ -35,7 +35,8 @@ struct piece {
     uint64_t arrived_ns;
 };
 
-// Called once all pieces of a file up to a sequence number are in the file system, or have failed.
+// Called once all pieces of a file up to a sequence number are in the file system, or have failed, and the forwarder
+// has closed the file, unless a client has it open for writing.
 struct waiter {
     struct waiter *next;
     struct file *file; // NULL: all files
@@ -62,17 +63,18 @@ struct file {
     uint64_t synced;   // pieces up to this one are safe on the device; only used if flash_sync is set
     unsigned syncing;  // fsyncs in progress
     bool is_unsynced;  // it was written to since the last fsync; only kept for closes that wait
-    enum { FILE_CLOSED, FILE_OPENING, FILE_OPEN, FILE_REFUSED, FILE_STRANDED } state;
+    enum { FILE_CLOSED, FILE_OPENING, FILE_OPEN, FILE_CLOSING, FILE_REFUSED, FILE_STRANDED } state;
     uint32_t fid; // of the writer
     struct writer *writer;
     struct waiter *waiters;
-    struct request *held; // writes that wait until the file is open for the writer
-    bool is_holding;      // a timer ends their wait
-    unsigned busy;        // reasons not to free the file, such as calls of file_settle in progress
-    struct unit *units;   // writes in progress
-    uint64_t errors;      // delayed writes that failed
-    uint64_t reported;    // of these, known to a client
-    uint32_t error;       // number of the last one
+    struct request *held;  // writes that wait until the file is open for the writer
+    struct event *holding; // ends their wait; NULL: none waits
+    bool is_watched;       // somebody waited for its data while it was open, perhaps to execute it
+    unsigned busy;         // reasons not to free the file, such as calls of file_settle in progress
+    struct unit *units;    // writes in progress
+    uint64_t errors;       // delayed writes that failed
+    uint64_t reported;     // of these, known to a client
+    uint32_t error;        // number of the last one
 };
 
 #define FILE_BUCKETS 4096
@@ -137,8 +139,12 @@ struct file *file_get(struct cache *cache, const char *export, uint64_t inode, c
 // Note the path at which a user has found the file, because it may have been renamed.
 void file_found(struct file *file, const char *path, uint32_t user);
 
-// Free a file that nothing needs any more.
+// Close and free a file that nothing needs any more.
 void file_release(struct file *file);
+
+// Return whether the forwarder has a file open for writing that no client has; it is being closed. If it is not, the
+// file may be freed.
+bool file_closes(struct file *file);
 
 // Forget the pieces at the start of the list that are done, and call waiters. The file may be freed.
 void file_settle(struct file *file);
@@ -163,6 +169,9 @@ void file_strand(struct file *file, const char *why);
 
 // Open the file for the writer, unless that is done or in progress.
 void file_open(struct file *file);
+
+// Close the file for the writer, and settle it when that is done. It may be freed.
+void file_close(struct file *file);
 
 // Let a write wait until its file is open, if that is in progress. Otherwise the first writes to a new file could not
 // be delayed. Return whether it waits.

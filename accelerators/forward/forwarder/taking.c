@@ -38,12 +38,34 @@ struct closing {
     struct request *request; // NULL if it has ended
 };
 
+// Let the last close of a file for writing wait until the forwarder has closed it too, because a program that is open
+// for writing cannot be executed. Return whether it waits.
+static bool take_last_close(struct request *request)
+{
+    struct file *file = request->fid->file;
+    if (!file || !file->is_watched || file->openings > 1 || file->first) {
+        return false;
+    }
+    cache_ending(request);
+    file->busy++;
+    cache_closed(request->fid);
+    file->busy--;
+    return file_closes(file) && wait_for(request, file);
+}
+
+static void go_on_closing(struct request *request)
+{
+    if (!take_last_close(request)) {
+        request_go(request);
+    }
+}
+
 static void go_closing(void *own)
 {
     struct closing *closing = own;
     if (closing->request) {
         closing->request->closing = NULL;
-        request_go(closing->request);
+        go_on_closing(closing->request);
     }
     free(closing);
 }
@@ -68,7 +90,7 @@ static void sync_and_go(struct request *request)
         request->closing = NULL;
         free(closing);
     }
-    request_go(request);
+    go_on_closing(request);
 }
 
 static void on_written(void *own)
@@ -80,8 +102,11 @@ static void on_written(void *own)
 
 static bool take_close(struct request *request, struct file *file)
 {
-    if (!file->cache->forwarder->settings.close_waits || file != request->fid->file || !file->is_unsynced) {
+    if (file != request->fid->file) {
         return false;
+    }
+    if (!file->cache->forwarder->settings.close_waits || !file->is_unsynced) {
+        return take_last_close(request);
     }
     request->state = REQUEST_HELD;
     if (file->first && (request->waiter = file_wait(file->cache, file, on_written, request))) {
@@ -235,8 +260,12 @@ bool cache_takes(struct request *request)
         return file && take_close(request, file);
     case TLOPEN:
         return is_dirty && (wire_get32(request->message->bytes + 11) & OPEN_TRUNCATE) && wait_for(request, file);
-    case TFSYNC:
     case TSETATTR:
+        if (file) {
+            file->is_watched |= file->openings > 0;
+        }
+        return file && (is_dirty || file_closes(file)) && wait_for(request, file);
+    case TFSYNC:
     case TREMOVE:
         return is_dirty && wait_for(request, file);
     case TLCREATE:

@@ -122,11 +122,14 @@ static void ignore(void *own, struct message *reply)
     message_release(reply);
 }
 
-void writer_clunk(struct writer *writer, uint32_t fid)
+void writer_clunk(struct writer *writer, uint32_t fid, writer_done *done, void *own)
 {
     struct message *request = writer->link.fd < 0 ? NULL : writer_request(TCLUNK, 11, fid);
+    done = done ? done : ignore;
     if (request) {
-        writer_call(writer, request, NULL, 0, ignore, NULL);
+        writer_call(writer, request, NULL, 0, done, own);
+    } else {
+        done(own, NULL);
     }
 }
 

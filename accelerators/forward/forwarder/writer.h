@@ -48,8 +48,8 @@ void writer_call(struct writer *writer, struct message *message, const struct li
 // Return a new request with a fid as its first field.
 struct message *writer_request(uint8_t type, uint32_t bytes, uint32_t fid);
 
-// Close a fid, without waiting for the reply.
-void writer_clunk(struct writer *writer, uint32_t fid);
+// Close a fid. `done`, if it is not NULL, is called with the reply.
+void writer_clunk(struct writer *writer, uint32_t fid, writer_done *done, void *own);
 
 // Return whether diod has answered all requests.
 bool writers_are_idle(const struct cache *cache);

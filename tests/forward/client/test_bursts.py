@@ -392,6 +392,47 @@ def test_calls_that_the_kernel_does_itself_see_delayed_data(burst: BurstSite, te
     assert (ran.stdout, ran.stderr) == ("True\n", "")
 
 
+EXECUTES = """
+import subprocess
+data = open('/bin/true', 'rb').read()
+for _ in range(10):
+    fd = os.open('files/program', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.write(fd, data[:100])
+    os.write(fd, data[100:])
+    {}
+    print(result(lambda: subprocess.run(['files/program']).returncode))
+    os.unlink('files/program')
+"""
+
+
+@pytest.mark.parametrize("close", ["return", "wait"])
+@pytest.mark.parametrize("mode", ["ram", "flash"])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "os.close(fd); os.chmod('files/program', 0o755)",
+        "os.fchmod(fd, 0o755); os.close(fd)",
+        "os.close(fd); os.chmod('files/program', 0o755); os.rename('files/program', 'files/p'); "
+        "os.rename('files/p', 'files/program')",
+        "os.close(fd); os.system('chmod +x files/program')",
+    ],
+    ids=["chmod", "fchmod", "rename", "other process"],
+)
+def test_a_program_that_was_just_written_can_be_executed(burst: BurstSite, ends: str, mode: str, close: str) -> None:
+    settings = {"REPRISE_FORWARD_BURST": mode, "REPRISE_FORWARD_BURST_CLOSE": close}
+    ran = burst.site.run("/usr/bin/python3", "-c", PRELUDE + EXECUTES.format(ends), env=settings)
+    assert (ran.stdout, ran.stderr) == ("0\n" * 10, "")
+
+
+def test_a_shell_compiles_and_executes(burst: BurstSite) -> None:
+    script = (
+        "cd files; printf 'int main(void) { return 7; }' > p.c; printf '#!/bin/sh\nexit 5\n' > s; chmod +x s\n"
+        "for i in 1 2 3; do cc -o p p.c; ./p; echo $?; ./s; echo $?; cp p q; ./q; echo $?; rm p q; done"
+    )
+    ran = burst.site.run("/bin/sh", "-c", script)
+    assert (ran.stdout, ran.stderr) == ("7\n5\n7\n" * 3, "")
+
+
 def test_delayed_data_do_not_replace_what_the_kernel_writes_after_an_open_for_writing_only(burst: BurstSite) -> None:
     # A system call that the library does not see, as io_uring and the functions of aio make them.
     write = f"libc.syscall({PWRITE64}, fd, b'z' * 10, ctypes.c_long(10), ctypes.c_long(0))"
