@@ -267,11 +267,11 @@ properties: deps-slow $(VENV)/.ready build ## run the property tests with 15 tim
 	@$(PYTEST) -n auto --dist worksteal --hypothesis-profile many --timeout 3600 -m hypothesis $(LOCAL_TESTS)
 
 .PHONY: fuzz
-fuzz: deps-fuzz $(VENV)/.ready ## fuzz the plugin's inputs for 10 minutes (or FUZZ_SECONDS)
+fuzz: deps-fuzz $(VENV)/.ready ## fuzz the inputs of the plugin and the forwarder for 10 minutes (or FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz
 
 .PHONY: fuzz-corpus
-fuzz-corpus: deps-fuzz $(VENV)/.ready ## fuzz the plugin's inputs, then reduce tests/fuzz/corpus to few files with the same coverage
+fuzz-corpus: deps-fuzz $(VENV)/.ready ## fuzz these inputs, then reduce tests/fuzz/corpus to few files with the same coverage
 	@$(PYTHON) -m tests.fuzz --keep
 
 .PHONY: sanitize-plugin

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz.harnesses import BUILD, CORPUS, HARNESSES, SEEDS, SPANK, build
+from tests.fuzz.harnesses import BUILD, CORPUS, FORWARDER, HARNESSES, SEEDS, SPANK, build
 
 SECONDS = 600  # total time of fuzzing for all harnesses
 # Limits for an input in seconds, for a process in MiB, and for an allocation in MiB.
@@ -34,12 +34,13 @@ class Run:
 
     def __str__(self) -> str:
         coverage = f"{self.reached:5,} of {self.edges:5,} edges"
-        return f"{self.harness:9} {self.executions:12,} executions  {coverage}  {self.crash or 'no crash'}"
+        return f"{self.harness:13} {self.executions:12,} executions  {coverage}  {self.crash or 'no crash'}"
 
 
 def dictionary() -> Path:
-    """Write a libFuzzer dictionary with words from the plugin's sources, and with bytes that only resemble UTF-8."""
-    text = "".join(path.read_text() for path in sorted(SPANK.glob("*.c")))
+    """Write a libFuzzer dictionary with words from the sources, and with bytes that only resemble UTF-8."""
+    sources = [*SPANK.glob("*.c"), *(FORWARDER / name for name in ("burst.c", "settings.c", "../nine.h"))]
+    text = "".join(path.read_text() for path in sorted(sources))
     literals = re.findall(r'"((?:[\w .:=/@-]|\\u)+)"', re.sub(r"#include.*|//.*", "", text))
     words = {word for literal in literals for word in (literal, *literal.split()) if len(word) < 40}
     escaped = sorted(word.replace("\\", "\\\\") for word in words)

@@ -8,12 +8,6 @@
 
 #include "../../spank/allowlist.h"
 
-_Noreturn void broken(const char *condition, const char *file, int line)
-{
-    fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, condition);
-    abort();
-}
-
 static bool is_line(const char *text)
 {
     return !strpbrk(text, "\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared parts of the harnesses. A harness is a function LLVMFuzzerTestOneInput in a file that is named after the
-// tested part.
+// Shared parts of the plugin's harnesses. A harness is a function LLVMFuzzerTestOneInput in a file that is named after
+// the tested part.
 #ifndef REPRISE_HARNESS_H
 #define REPRISE_HARNESS_H
 
@@ -9,12 +9,7 @@
 #include <stdint.h>
 
 #include "../../spank/decision.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-// Checks a condition that must be true for any input. If it is false, the program ends, and the fuzzer keeps the input.
-#define MUST(condition) ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
-_Noreturn void broken(const char *condition, const char *file, int line);
+#include "must.h"
 
 typedef int read_decision(struct decision *decision, const char *text, size_t size);
 

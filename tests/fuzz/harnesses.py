@@ -12,7 +12,8 @@ SPANK = HERE.parents[1] / "spank"
 BUILD = HERE / "build"
 CORPUS = HERE / "corpus"  # inputs that `make fuzz-corpus` found
 SEEDS = HERE / "seeds"  # handwritten inputs, named after their cases, that once broke the plugin or could break it
-HARNESSES = re.findall(r"^HARNESSES := (.*)$", (HERE / "Makefile").read_text(), re.MULTILINE)[0].split()
+FORWARDER = HERE.parents[1] / "accelerators/forward/forwarder"
+HARNESSES = " ".join(re.findall(r"^[A-Z]+_HARNESSES := (.*)$", (HERE / "Makefile").read_text(), re.MULTILINE)).split()
 
 
 def build(kind: str, directory: Path = HERE) -> None:

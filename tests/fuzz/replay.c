@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness.h"
+#include "must.h"
 
 #define INPUT_MAX (1 << 20) // maximum number of bytes that are read from a file
 

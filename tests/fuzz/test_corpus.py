@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.harnesses import BUILD, CORPUS, HARNESSES, HERE, SEEDS, SPANK, build
+from tests.fuzz.harnesses import BUILD, CORPUS, FORWARDER, HARNESSES, HERE, SEEDS, SPANK, build
+from tests.places import ROOT
 
 ASAN = "max_allocation_size_mb=16:detect_leaks=1"
 
@@ -44,8 +45,8 @@ def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     assert int(done.stdout.splitlines()[-1]) == len(inputs(harness)) > 5
 
 
-# Defects, each with a source file, a piece of its text, the replacement, and the harness whose corpus detects the
-# defect.
+# Defects of the plugin and of the forwarder, each with a source file, a piece of its text, the replacement, and the
+# harness whose corpus detects the defect.
 MUTANTS = {
     "any name is allowed": ("decision.c", "!allowlist_has(name, length)", "!*name", "reply"),
     "any length of a value": ("decision.c", "text_of(value, VARIABLE_VALUE_MAX)", "text_of(value, REPLY_MAX)", "reply"),
@@ -71,17 +72,29 @@ MUTANTS = {
     "symbols beyond their table": ("executable.c", "table.size - at >= size; at", "table.size > at; at", "identity"),
     "a build-id beyond its note": ("executable.c", "i < size && NOTE_HEADER + i < notes->size", "i < size", "identity"),
     "a variable of the user's": ("jobstep.c", "variable->value, 0)", "variable->value, 1)", "jobstep"),
+    "a job that is a path": ("burst.c", "!is_number(job)", "!*job", "burst_request"),
+    "a user that is none": ("burst.c", "number >= UINT32_MAX", "number > UINT32_MAX", "burst_request"),
+    "a proof by anybody": ("burst.c", "user == burst->user ||", "user ||", "burst_request"),
+    "a cache of any size": ("burst.c", "10) <= settings->burst_ram_bytes", "10) > 0", "burst_request"),
+    "a record that is torn": ("journal_scan.c", "record_intact(whole, bytes, segment->nonce)", "true", "flash_journal"),
+    "a record beyond its buffer": ("record.c", "record->length <= MSIZE_MAX", "true", "flash_journal"),
+    "a record that is done": ("journal_scan.c", "done_decode(entry,", "0 * done_decode(entry,", "flash_journal"),
+    "a record after a torn one": ("journal_scan.c", "position + RECORD_ALIGN;", "size;", "flash_journal"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_corpus_tells_when_the_plugin_is_broken(tmp_path: Path, name: str) -> None:
+def test_the_corpus_tells_when_the_code_is_broken(tmp_path: Path, name: str) -> None:
     file, before, after, harness = MUTANTS[name]
-    shutil.copytree(SPANK, tmp_path / "spank", ignore=shutil.ignore_patterns("build", "fallbacks", "*.so"))
+    for folder in (SPANK, FORWARDER):
+        ignored = shutil.ignore_patterns("build", "fallbacks", "*.so")
+        shutil.copytree(folder, tmp_path / folder.relative_to(ROOT), ignore=ignored)
+    shutil.copy(FORWARDER.parent / "nine.h", tmp_path / FORWARDER.parent.relative_to(ROOT))
     fuzz = tmp_path / "tests" / "fuzz"
     shutil.copytree(HERE, fuzz, ignore=shutil.ignore_patterns("build", "corpus", "seeds", "*.py", "__pycache__"))
-    source = tmp_path / "spank" / file
+    sources = [tmp_path / folder.relative_to(ROOT) / file for folder in (SPANK, FORWARDER)]
+    (source,) = (path for path in sources if path.exists() and before in path.read_text())
     text = source.read_text()
     assert text.count(before) == 1
     source.write_text(text.replace(before, after))

@@ -123,15 +123,20 @@ int journal_scan(struct journal *journal, journal_found *found, void *own)
         if (sscanf(entry->d_name, "segment-%16" SCNx64 "%n", &number, &length) != 1) {
             continue;
         }
-        if (!strcmp(entry->d_name + length, ".done")) {
-            char name[SEGMENT_NAME_BYTES];
-            segment_name(name, number, false);
-            if (faccessat(journal->directory, name, F_OK, 0) && errno == ENOENT) {
-                unlinkat(journal->directory, entry->d_name, 0); // its segment was removed just before the end
-            }
-        } else if (!entry->d_name[length]) {
+        char name[SEGMENT_NAME_BYTES];
+        const bool is_done = !strcmp(entry->d_name + length, ".done");
+        segment_name(name, number, is_done);
+        if (strcmp(entry->d_name, name) != 0) { // not a name that a forwarder gives
+            continue;
+        }
+        if (!is_done) {
             result = scan_segment(journal, number, whole, found, own);
             journal->next_number = number >= journal->next_number ? number + 1 : journal->next_number;
+            continue;
+        }
+        segment_name(name, number, false);
+        if (faccessat(journal->directory, name, F_OK, 0) && errno == ENOENT) {
+            unlinkat(journal->directory, entry->d_name, 0); // its segment was removed just before the end
         }
     }
     free(whole);
