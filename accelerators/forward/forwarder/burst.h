@@ -35,7 +35,7 @@ const char *burst_disproof(const struct burst *burst, const struct settings *set
 // Return whether jobs may choose an option, given as NAME=VALUE, within the site's limits.
 bool burst_allows(const struct settings *settings, const char *option);
 
-// -- in the forwarder (hand_over.c) --
+// -- in the forwarder (hand_over.c, instance_start.c, instance_places.c) --
 
 // Take a connection that was accepted: hand it over to a burst buffer if it asks for one, else serve it.
 void burst_arrive(struct forwarder *forwarder, int fd);
