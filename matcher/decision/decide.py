@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.allowlist import VERSION as ALLOW_LIST_VERSION
-from reprise.database.entities import Decision, Record
+from reprise.database.entities import Decision
 from reprise.database.gain_subject import promise
 from reprise.database.joint_component import parts_of
 from reprise.matcher.decision.containers import containers_of
@@ -18,7 +18,8 @@ from reprise.matcher.decision.holdout_blocks import Place
 from reprise.matcher.decision.known_records import Known, Terms
 from reprise.matcher.decision.one_record import Candidate, chosen, why_not
 from reprise.matcher.decision.record_batch import Batch, batches
-from reprise.matcher.decision.refusal import Refusal
+from reprise.matcher.decision.record_owner import described
+from reprise.matcher.decision.refusal import BY_THE_SITE, Refusal
 from reprise.matcher.decision.user_choices import chosen_names, hides_names
 from reprise.matcher.linkage.engine import Asked, Engine
 from reprise.matcher.linkage.linkage_model import Model
@@ -31,7 +32,6 @@ from reprise.matcher.submission.stored_metadata import stored
 from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
 NEAREST = 5  # maximum number of nearest records that a decision reports
-BY_THE_SITE = "the site "  # beginning of the reason if the site refuses the job before records are considered
 
 
 @dataclass(frozen=True)
@@ -345,14 +345,6 @@ def _named(candidate: Candidate) -> str:
         return f"record {record.id} (for the whole cluster)"
     whose = described(record) if candidate.own else "another user's job"
     return f"record {record.id} ({whose})"
-
-
-def described(record: Record | Known) -> str:
-    """Return the user and program of the job that a record was tuned for, such as `alice's lattice`."""
-    job = record.metadata or {}
-    if isinstance(job, JobMetadata):
-        return f"{job.user}'s {job.program or job.job_name or 'a job'}"
-    return f"{job.get('user', '?')}'s {job.get('program') or job.get('job_name') or 'a job'}"
 
 
 def _alternatives(

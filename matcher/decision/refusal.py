@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BY_THE_SITE = "the site "  # beginning of a decision's reason if the site refuses the job before records are considered
+
 
 @dataclass(frozen=True)
 class Refusal:

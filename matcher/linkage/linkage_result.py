@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reprise.matcher.submission.metadata import JobMetadata
+if TYPE_CHECKING:
+    from reprise.matcher.submission.metadata import JobMetadata
 
 PRIOR = "any two jobs"
 """Name under which explanations show the prior of a log-odds model (the total before any value is compared)."""

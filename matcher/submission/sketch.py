@@ -14,11 +14,13 @@ from __future__ import annotations
 import re
 import zlib
 from functools import lru_cache
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from reprise.matcher.submission import minwise
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 SIZE = 32
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"

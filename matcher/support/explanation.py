@@ -12,11 +12,11 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reprise.database.entities import Decision, ForwarderShare, Outcome, Record, Scope, ServiceRun
 from reprise.database.gain_subject import not_of_the_run, subject
-from reprise.matcher.decision.decide import described
+from reprise.matcher.decision.record_owner import described
 from reprise.matcher.linkage.features import OF_IO
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import OMITTED
@@ -25,7 +25,9 @@ from reprise.matcher.support.job_story import Story, compared_with
 from reprise.matcher.support.nearest_records import Near, Top, most_added, most_lost
 from reprise.matcher.support.same_program import program_text
 from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
-from reprise.matcher.support.understood_script import Understood
+
+if TYPE_CHECKING:
+    from reprise.matcher.support.understood_script import Understood
 
 HIDDEN = "(hidden)"
 NOT_LOGGED = "not-logged"  # id of a decision that is only shown, never logged

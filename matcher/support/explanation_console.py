@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -28,9 +29,11 @@ from reprise.matcher.support.explanation import (
 )
 from reprise.matcher.support.io_patterns import pattern_texts
 from reprise.matcher.support.job_story import Explained, Story
-from reprise.matcher.support.nearest_records import Top
 from reprise.matcher.support.shortfall import in_bits
-from reprise.matcher.support.understood_script import Understood
+
+if TYPE_CHECKING:
+    from reprise.matcher.support.nearest_records import Top
+    from reprise.matcher.support.understood_script import Understood
 
 NAME_WIDTH = 13  # columns for a field's name on a narrow terminal; enough for the names in the preset models
 PLAIN_WIDTH = 160  # width in columns if the output is a file or a pipe

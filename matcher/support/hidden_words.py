@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from reprise.database.entities import Decision, Json, Scope
-from reprise.matcher.decision.decide import NEAREST
 from reprise.matcher.support.job_story import Explained, Story, compared_with
 
 HIDDEN_FLAG = {"hidden": True}
@@ -57,6 +56,8 @@ def _is_open(scope: str, owner: Mapping[str, Any], names: set[str]) -> bool:
 
 
 def _hide(one: Explained) -> Explained:
+    from reprise.matcher.decision.decide import NEAREST
+
     decision = one.decision
     names = {decision.user}
     rows = decision.alternatives

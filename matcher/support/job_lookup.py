@@ -8,29 +8,26 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from reprise.config import Config
 from reprise.database.errors import AccessError, MissingError
 from reprise.database.for_support import SupportDatabase
-from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
-from reprise.matcher.decision.decide import Knowledge, Question, understood
 from reprise.matcher.errors import DaemonUnreachableError, MatcherError, NothingKnownError
-from reprise.matcher.identity.identify import Identifier
-from reprise.matcher.linkage.linkage_model import LinkageError, Model
-from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.program_file import program_file
-from reprise.matcher.submission.program_identity import UNKNOWN, identity_in
-from reprise.matcher.support import asking_daemon, job_story, slurm_job, staff
+from reprise.matcher.support import job_story, slurm_job, staff
 from reprise.matcher.support.explanation import elsewhere_text, silence_text, unknown_text, waiting_text
 from reprise.matcher.support.hidden_words import hide
-from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Story, check_name
 from reprise.matcher.support.jobs import run_time_rank
-from reprise.matcher.support.jobs.run_time_rank import Beside
-from reprise.matcher.support.program_patterns import kinds_of_programs, with_kinds
 from reprise.matcher.support.slurm_job import submit_time, user, waits
-from reprise.matcher.support.staff import Reader
-from reprise.matcher.support.told_identities import told_identities
+
+# Without these, and what they import, a stored decision is shown in less than half the time.
+if TYPE_CHECKING:
+    from reprise.config import Config
+    from reprise.matcher.decision.decide import Knowledge, Question
+    from reprise.matcher.linkage.linkage_model import Model
+    from reprise.matcher.submission.metadata import JobMetadata
+    from reprise.matcher.support.jobs.run_time_rank import Beside
+    from reprise.matcher.support.staff import Reader
 
 SLURM_CLOCK_S = 1.0
 """Resolution of Slurm's times, in seconds; a job may have been submitted at any moment of the reported second."""
@@ -101,6 +98,8 @@ def for_reader(told: Story, reader: Reader, job: str) -> Story:
 
 
 def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:
+    from reprise.matcher.support import asking_daemon
+
     check_name(job)
     said: Mapping[str, str] = {}
     try:
@@ -183,6 +182,11 @@ def of_script(database: SupportDatabase, config: Config, question: Question) -> 
 
     The script's program, and the access patterns of its earlier runs, are found in the same way as by the daemon.
     """
+    from reprise.matcher.decision.configured import policy_of
+    from reprise.matcher.decision.decide import understood
+    from reprise.matcher.support.imagined_decision import imagined
+    from reprise.matcher.support.program_patterns import kinds_of_programs, with_kinds
+
     known = knowledge(database, config)
     if config.matcher.identity and known.engine.model.compares_program_files:
         question = dataclasses.replace(question, metadata=_identified(database, question))
@@ -194,6 +198,12 @@ def of_script(database: SupportDatabase, config: Config, question: Question) -> 
 
 def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
     """Return the job with its program's identity, read from the program's file or from a report of an earlier job."""
+    from reprise.matcher.decision.decide import understood
+    from reprise.matcher.identity.identify import Identifier
+    from reprise.matcher.submission.program_file import program_file
+    from reprise.matcher.submission.program_identity import UNKNOWN, identity_in
+    from reprise.matcher.support.told_identities import told_identities
+
     job = understood(question)
     found = Identifier().identified(job, time.monotonic() + READING_S)
     if identity_in(found) != UNKNOWN or not program_file(job):
@@ -207,6 +217,8 @@ def script_from_daemon(config: Config, question: Question, why_not_read: Excepti
 
     Raises MatcherError for another user's script, DaemonUnreachableError if no daemon answers.
     """
+    from reprise.matcher.support import asking_daemon
+
     if question.uid != os.geteuid():
         raise MatcherError(f"{why_not_read}; the matcher previews a user's own scripts only: leave out --user")
     try:
@@ -217,12 +229,16 @@ def script_from_daemon(config: Config, question: Question, why_not_read: Excepti
 
 def knowledge(database: SupportDatabase, config: Config) -> Knowledge:
     """Return the database's records and the model in force, ready for linkage."""
+    from reprise.matcher.decision.configured import knowledge_of, model_of
+
     return knowledge_of(database.record_texts(), model_of(config), config)
 
 
 def _model(config: Config) -> Model | None:
     """Return the model in force; None if it cannot be loaded, since logged decisions can be explained without it."""
+    from reprise.matcher.linkage.linkage_model import LinkageError, load
+
     try:
-        return model_of(config)
+        return load(config.matcher.model, config.matcher.threshold)
     except LinkageError:
         return None

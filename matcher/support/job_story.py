@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reprise.database import NotFoundError
 from reprise.database.entities import (
@@ -25,8 +25,10 @@ from reprise.database.entities import (
 from reprise.database.for_support import SupportDatabase
 from reprise.database.gain_subject import GAIN_OF, subject
 from reprise.matcher.errors import NothingKnownError, ProtocolError
-from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.support.shortfall import Change, Shortfall, shortfall
+
+if TYPE_CHECKING:
+    from reprise.matcher.linkage.linkage_model import Model
 
 JSON_VERSION = 1
 JOB_ID = r"(\d{1,10})(?:_(\d{1,10}))?"

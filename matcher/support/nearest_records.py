@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reprise.database.entities import Json
-from reprise.matcher.decision.decide import Knowledge, described
-from reprise.matcher.decision.guards import Policy, refusal
-from reprise.matcher.decision.known_records import Known
-from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.decision.record_owner import described
+
+if TYPE_CHECKING:
+    from reprise.matcher.decision.decide import Knowledge
+    from reprise.matcher.decision.guards import Policy
+    from reprise.matcher.decision.known_records import Known
+    from reprise.matcher.submission.metadata import JobMetadata
 
 JSON_VERSION = 1
 DIFFERENCES = 3  # maximum number of fields that `most_added` returns, and that `most_lost` returns
@@ -59,6 +62,9 @@ class Top:
 
 def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> Top:
     """Return the `count` records nearest to `job`. The caller must have masked the job's secrets."""
+    from reprise.matcher.decision.guards import refusal
+    from reprise.matcher.decision.known_records import Known
+
     model = knowledge.engine.model
     near = []
     for match in knowledge.engine.link(job, count).matches:

@@ -10,11 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reprise.database.entities import Decision
-from reprise.matcher.linkage.linkage_model import Curve, Model
 from reprise.matcher.linkage.linkage_result import PRIOR
+
+if TYPE_CHECKING:
+    from reprise.matcher.linkage.linkage_model import Curve, Model
+
+    Curves = Mapping[str, Sequence[Curve]]  # by field name, the curves of the field's parts
 
 TOLERANCE = 1e-12  # scores are rounded to 12 decimals
 ALL_OR_NOTHING = ("exact", "same-side")  # comparers whose similarity is always 0 or 1
@@ -77,9 +81,6 @@ def shortfall(decision: Decision, model: Model | None = None) -> Shortfall | Non
     if 0 < len(without_user) <= len(together):  # a user cannot change the user name
         together = without_user
     return Shortfall(missing, (), together)
-
-
-Curves = Mapping[str, Sequence[Curve]]  # by field name, the curves of the field's parts
 
 
 def _curves(model: Model) -> Curves:

@@ -20,8 +20,8 @@ from reprise.matcher.submission import Submission, parse
 from reprise.matcher.submission.directives import PREFIX, read_directives
 from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.parse import ENVIRONMENT
 from reprise.matcher.submission.slurm_options import given_options
+from reprise.matcher.submission.submission_parser import ENVIRONMENT
 from reprise.matcher.submission.work_limit import Work
 
 WORDS = 12

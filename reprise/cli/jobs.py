@@ -165,7 +165,7 @@ def unmatched(
     Jobs of the same user, program (or job name, if the program is unknown) and number of nodes form one class.
     Classes are ordered by the node-hours that a record may save.
     """
-    from reprise.matcher.decision.decide import BY_THE_SITE
+    from reprise.matcher.decision.refusal import BY_THE_SITE
     from reprise.matcher.support.jobs import campaign_proposal, expected_gains
     from reprise.matcher.support.jobs import unmatched_classes as ranking
     from reprise.matcher.support.slurm_job import slurm_says

@@ -105,8 +105,6 @@ def explain(
     """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.hidden_words import hide
-    from reprise.matcher.support.understood_script import understood
-    from reprise.matcher.support.unsubmitted_script import question, unread_part
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
@@ -114,6 +112,9 @@ def explain(
     unread = ""
     rank: Beside | None = None
     if script:
+        from reprise.matcher.support.understood_script import understood
+        from reprise.matcher.support.unsubmitted_script import question, unread_part
+
         asked = question(script, words, user, directory)
         unread = unread_part(script, asked.submission)
         story = _of_script(config, asked)

@@ -15,7 +15,7 @@ from reprise.database.totals import DAY_S
 from reprise.endpoint import configured
 from reprise.matcher.benefit.production_gain import Gain
 from reprise.matcher.benefit.total_saving import Given, saved_by, total
-from reprise.matcher.decision.decide import BY_THE_SITE
+from reprise.matcher.decision.refusal import BY_THE_SITE
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.jobs import expected_gains, unmatched_classes
 from reprise.matcher.support.staff import Reader

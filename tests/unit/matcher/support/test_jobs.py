@@ -29,8 +29,9 @@ from reprise.database.entities import (
 )
 from reprise.database.errors import AccessError
 from reprise.database.job_search import Wanted, decided_sql, reported_sql
-from reprise.matcher.decision.decide import BY_THE_SITE, Question, decide
+from reprise.matcher.decision.decide import Question, decide
 from reprise.matcher.decision.guards import Policy
+from reprise.matcher.decision.refusal import BY_THE_SITE
 from reprise.matcher.decision.site_access import Access, Lists
 from reprise.matcher.linkage import load
 from reprise.matcher.submission import Submission, sacct
