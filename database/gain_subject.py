@@ -59,12 +59,12 @@ def subject_in(text: str) -> str:
     return _subject(named, rules)
 
 
-def not_of_the_run(subject: str) -> str:
-    """Return a text to append to a gain, e.g. ` of bcast of 4 KiB in a benchmark, not of the job's run time`.
+def measured_gain(subject: str) -> str:
+    """Return the words before the number of a gain, e.g. `measured gain of bcast of 4 KiB in a benchmark: `.
 
-    Return "" if the gain refers to the run time.
+    The quantity comes before the number, so that nobody takes the number for the gain of their job.
     """
-    return f" of {subject}, not of the job's run time" if subject else ""
+    return f"measured gain of {subject or 'the tuned job'}: "
 
 
 def is_withdrawn(subject: str) -> bool:
@@ -76,7 +76,7 @@ def promise(gain: float, gain_low: float, subject: str) -> str:
     """Return a phrase, for a job's user, that states the gain of the settings, its lower bound and its subject."""
     if is_withdrawn(subject):
         return f"unknown gain (measured for {subject})"
-    return f"measured gain {gain:.0%} (at least {gain_low:.0%}){not_of_the_run(subject)}"
+    return f"{measured_gain(subject)}{gain:.0%} (at least {gain_low:.0%})"
 
 
 def _subject(named: Any, rules: Any) -> str:

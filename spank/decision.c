@@ -122,18 +122,14 @@ static int read_score(struct decision *decision, struct json_object *message)
     return is_number && isfinite(decision->score) ? 0 : -1;
 }
 
-static int read_record(struct decision *decision, struct json_object *message)
+// Check the record, which the plugin does not use: the reason names it.
+static int check_record(struct json_object *message)
 {
     struct json_object *record = NULL;
     if (!json_object_object_get_ex(message, "record", &record)) {
         return -1;
     }
-    if (!record) {
-        return 0;
-    }
-    decision->has_record = true;
-    decision->record = json_object_get_int64(record);
-    return json_object_is_type(record, json_type_int) ? 0 : -1;
+    return !record || json_object_is_type(record, json_type_int) ? 0 : -1;
 }
 
 static int read_reply(struct decision *decision, struct json_object *message)
@@ -142,7 +138,7 @@ static int read_reply(struct decision *decision, struct json_object *message)
         return -1;
     }
     return read_id(decision, message) || read_verdict(decision, message, false) || read_reason(decision, message) ||
-                   read_score(decision, message) || read_record(decision, message) || read_variables(decision, message)
+                   read_score(decision, message) || check_record(message) || read_variables(decision, message)
                ? -1
                : 0;
 }

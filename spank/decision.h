@@ -38,8 +38,6 @@ struct decision {
     char reason[REASON_MAX + 1];
     bool has_score;
     double score;
-    bool has_record;
-    int64_t record;
     size_t count;
     struct variable *variables;
 };

@@ -129,14 +129,10 @@ static char *explain(const struct decision *decision, enum client_result result,
         fputs(decision->reason, out);
     }
     if (decision->has_score) {
-        fprintf(out, " (score %.2f", decision->score);
-        if (decision->has_record) {
-            fprintf(out, ", record %lld", (long long)decision->record);
-        }
-        fputc(')', out);
+        fprintf(out, "; score %.2f", decision->score);
     }
     for (size_t i = 0; i < decision->count; i++) {
-        fprintf(out, "%s%s=%s", i ? " " : ": ", decision->variables[i].name, decision->variables[i].value);
+        fprintf(out, "%s%s=%s", i ? " " : "; set: ", decision->variables[i].name, decision->variables[i].value);
     }
     bool complete = fclose(out) == 0 && line;
     if (!complete) {

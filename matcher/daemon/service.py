@@ -204,10 +204,13 @@ class Service:
         else:
             made = await self._slow.run(uid, answered, *arguments)
         made = self._dealt(made, question)
+        told = made.decision
+        if request.mode == "explain" and made.used and (own := await self._explainer.own_gain(made.used.id, uid)):
+            told = dataclasses.replace(told, reason=f"{told.reason}; {own}")
         elapsed_ms = (time.perf_counter() - begun) * 1e3
         self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
         make = partial(decision_entry, made, elapsed_ms, self.volume, forward=self._is_replica)
-        return protocol.decision_reply(made.decision, made.score), Unmade(uid, size, make)
+        return protocol.decision_reply(told, made.score), Unmade(uid, size, make)
 
     async def _with_knowledge(self, question: Question, size: int, decision: str | None = None) -> Question:
         """Return the question with what the daemon knows about the job's program besides its submission."""

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from reprise.database import DatabaseError
 from reprise.database.for_support import SupportDatabase
 from reprise.eventlog import Throttle
+from reprise.matcher.benefit import own_gain, record_benefit
 from reprise.matcher.decision.decide import Knowledge, Question
 from reprise.matcher.decision.guards import Policy
 from reprise.matcher.errors import NothingKnownError, ProtocolError
@@ -37,6 +38,12 @@ WAITING_OF_ONE = 4  # maximum number of requests of one uid in the queue, so tha
 DECISIONS_LIMIT = 20  # maximum decisions in an explanation; a job has one or two, or more if it was requeued often
 OUTCOMES_LIMIT = 1000  # maximum outcomes read for an explanation, about 300 bytes each; an array has one per task
 TOLD_OUTCOMES_LIMIT = 100
+COMPARED_LIMIT = 200  # maximum number of a user's latest jobs with a record that are compared
+OWN_GAIN_S = 0.04
+"""Seconds that a submission with --reprise=explain waits for the gain of the user's jobs, which takes some 5 ms.
+
+The plugin waits 0.1 s for the whole decision by default.
+"""
 
 
 class Explainer:
@@ -71,6 +78,18 @@ class Explainer:
         """
         return await self._in_turn(uid, self._compare, asked, uid)
 
+    async def own_gain(self, record_id: int, uid: int) -> str:
+        """Return what a record gains for the user's own jobs, as a clause; "" if the database does not answer in time.
+
+        A submission waits for the answer, so the time is limited.
+        """
+        try:
+            async with asyncio.timeout(OWN_GAIN_S):
+                found = await self._in_turn(uid, self._own_gain, record_id, uid)
+        except TimeoutError:
+            return ""
+        return found if isinstance(found, str) else ""
+
     async def _in_turn(self, uid: int, work: Callable[..., T], *arguments: Any) -> T | dict[str, Any]:
         if self._waiting[uid] >= WAITING_OF_ONE or self._waiting.total() >= WAITING_LIMIT:
             return protocol.error_reply("too many requests for explanations are waiting: try again later")
@@ -95,6 +114,11 @@ class Explainer:
         told = story.outcomes[:TOLD_OUTCOMES_LIMIT]
         story = dataclasses.replace(story, outcomes=told, more=story.more or len(told) < len(story.outcomes))
         return _fitting(story if uid == 0 else hide(story, uid))
+
+    def _own_gain(self, record_id: int, uid: int) -> str:
+        with SupportDatabase.open(self._path, read_only=True) as database:
+            since = record_benefit.since(database.record(record_id))
+            return own_gain.told(database.lately_compared_of(record_id, uid, COMPARED_LIMIT, since=since).latest)
 
     def _compare(self, asked: protocol.Compare, uid: int) -> Comparison:
         limits = Limits(uid or None, DECISIONS_LIMIT, OUTCOMES_LIMIT)

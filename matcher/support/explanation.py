@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from reprise.database.entities import Decision, ForwarderShare, Outcome, Record, Scope, ServiceRun
-from reprise.database.gain_subject import not_of_the_run, subject
+from reprise.database.gain_subject import measured_gain, subject
 from reprise.matcher.decision.record_owner import described
 from reprise.matcher.linkage.features import OF_IO
 from reprise.matcher.submission.metadata import JobMetadata
@@ -200,8 +200,8 @@ def record_text(record: Record, hidden: bool = False) -> str:
     made = when(record.created_at)
     return (
         f"record {record.id}: {record.component} {record.component_version}, tuned for {whose}, {made}{source}; "
-        f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%})"
-        f"{not_of_the_run(subject(record.parametrization))}; now {record.status}"
+        f"{measured_gain(subject(record.parametrization))}{record.gain:.1%} "
+        f"({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
     )
 
 
@@ -374,7 +374,7 @@ def _near_texts(place: int, near: Near) -> Iterator[str]:
     total = f" ({sum(field['contribution'] for field in near.fields):+.2f} bits)" if bits else ""
     yield (
         f"{place:>3}. {near.score:.4f}{total}  record {record.id}: {described(record)}, {record.component}, "
-        f"measured gain {record.gain:.1%} (at least {record.gain_low:.1%}){not_of_the_run(record.subject)}"
+        f"{measured_gain(record.subject)}{record.gain:.1%} (at least {record.gain_low:.1%})"
     )
     for how, pairs in (("adds most", most_added(near.fields)), ("lacks most", most_lost(near.fields))):
         if pairs:

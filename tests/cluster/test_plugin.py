@@ -163,7 +163,7 @@ def test_a_wrong_option_is_refused(cluster: VirtualCluster, daemon: FakeDaemon) 
 
 def test_explain_says_what_is_given(cluster: VirtualCluster, daemon: FakeDaemon) -> None:
     done = cluster.run(["sbatch", "--reprise=explain", "job.sh"], user="alice")
-    line = "reprise: apply: because (score 0.93, record 12): OMPI_MCA_coll=tuned SRO_SIZE=two words\n"
+    line = "reprise: apply: because; score 0.93; set: OMPI_MCA_coll=tuned SRO_SIZE=two words\n"
     assert done.stderr == line
 
 

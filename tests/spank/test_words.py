@@ -42,7 +42,7 @@ def test_an_invalid_mode_in_the_environment_is_ignored_with_one_line(stub: Stub,
 def test_explain_prints_one_line(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = {**APPLY, "reason": "like\n\x1b[2J\u009b2J\u00e9thers"}
     played = stub.submit(option="explain")
-    line = "reprise: apply: like??[2J??2J\u00e9thers (score 0.93, record 12): OMPI_MCA_a=1 SRO_B=two words"
+    line = "reprise: apply: like??[2J??2J\u00e9thers; score 0.93; set: OMPI_MCA_a=1 SRO_B=two words"
     assert played.log == [("user", line)]
 
 
@@ -68,7 +68,7 @@ def test_an_empty_mode_in_the_environment_is_ignored(stub: Stub, daemon: FakeDae
 
 def test_explain_says_of_a_score_without_a_record_only_the_score(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = decision("none", score=0.5, reason="a\x7f\u00a0b\u00c2")
-    assert stub.submit(option="explain").log == [("user", "reprise: none: a?\u00a0b\u00c2 (score 0.50)")]
+    assert stub.submit(option="explain").log == [("user", "reprise: none: a?\u00a0b\u00c2; score 0.50")]
 
 
 @pytest.mark.parametrize(

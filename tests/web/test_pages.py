@@ -179,7 +179,7 @@ def test_a_gain_of_a_benchmark_is_shown_as_a_benchmarks(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file), headers=as_user(empty)) as client:
         for path in ("/records", "/records/1"):
             assert "of bcast of 4 KiB in a benchmark" in html.unescape(client.get(path).text)
-        assert "30.0% (28.0% to 32.0%) of bcast of 4 KiB in a benchmark, not of the" in html.unescape(
+        assert "gain of bcast of 4 KiB in a benchmark: 30.0% (28.0% to 32.0%)" in html.unescape(
             client.get("/records/1").text
         )
         assert "of the application's run time" in html.unescape(client.get("/records/2").text)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reprise.database import Database
-from reprise.database.gain_subject import is_withdrawn, not_of_the_run, promise, subject, subject_in
+from reprise.database.gain_subject import is_withdrawn, measured_gain, promise, subject, subject_in
 from reprise.database.joint_component import joint_name, parts_of
 from reprise.database.totals import WantedRecords
 from tests.unit.database_values import record
@@ -49,7 +49,7 @@ def test_the_subject_of_a_gain_is_stated_in_words(parametrization: dict[str, Any
     assert subject(parametrization) == words
     row = json.dumps([parametrization.get("gain_of"), parametrization.get("rules")])
     assert subject_in(row) == words
-    assert not_of_the_run(words) == (f" of {words}, not of the job's run time" if words else "")
+    assert measured_gain(words) == f"measured gain of {words or 'the tuned job'}: "
 
 
 def test_a_gain_by_the_withdrawn_method_of_0_1_is_stated_but_not_promised() -> None:
@@ -63,9 +63,7 @@ def test_a_gain_by_the_withdrawn_method_of_0_1_is_stated_but_not_promised() -> N
             == withdrawn
             == is_withdrawn(subject_in(json.dumps([None, rules("bcast/4", **row)["rules"]])))
         )
-    assert promise(0.83, 0.5, words) == (
-        "measured gain 83% (at least 50%) of bcast of 4 KiB in a benchmark, not of the job's run time"
-    )
+    assert promise(0.83, 0.5, words) == ("measured gain of bcast of 4 KiB in a benchmark: 83% (at least 50%)")
     assert promise(0.83, 0.5, subject(rules("bcast/4096", **older))) == (
         "unknown gain (measured for bcast of 4 KiB in a benchmark by a withdrawn method)"
     )

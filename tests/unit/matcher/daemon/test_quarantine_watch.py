@@ -90,6 +90,28 @@ def test_no_job_is_held_out_by_default(daemon: Daemon) -> None:
     assert jobs(daemon, 30, 1.0, 1.0) == {"apply": 30}
 
 
+def test_explain_tells_what_the_users_own_jobs_gain(daemon: Daemon) -> None:
+    """Until jobs have been compared, it says so: the record's gain may be that of a benchmark."""
+    daemon.configure(HOLDOUT)
+    daemon.add(mine(parametrization={"rules": [{"problem": "bcast/65536", "applied": True}]}))
+    daemon.start()
+    reason = daemon.ask(request(mode="explain"))["reason"]
+    measured = "2 variables of openmpi-collectives, measured gain of bcast of 64 KiB in a benchmark: 30% (at least 28%)"
+    assert reason.endswith(f"{measured}; this job: not measured yet")
+    assert daemon.ask(request())["reason"].endswith(measured)
+    jobs(daemon, 24, 7.0, 10.0)
+
+    def told() -> bool:
+        return "not measured" not in daemon.ask(request(mode="explain"))["reason"]
+
+    wait_for("the gain of the user's jobs", told)
+    reason = daemon.ask(request(mode="explain"))["reason"]
+    assert re.search(rf"{re.escape(measured)}; your last \d+ jobs with it: gain (2|3)\d% \(95 %: ", reason), reason
+    with contextlib.closing(sqlite3.connect(daemon.database)) as connection:
+        reasons = [reason for (reason,) in connection.execute("SELECT reason FROM decision")]
+    assert len(reasons) > 24 and not any("your last" in one or "this job" in one for one in reasons)
+
+
 def test_a_new_record_holds_out_every_other_job_and_later_the_configured_share(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     (number,) = daemon.add(mine())

@@ -244,7 +244,7 @@ def test_predicted_settings_are_given_only_where_the_site_allows_them() -> None:
     predicted = record(**context(predicted=True))
     assert "set [matcher] predicted" in ask(predicted).reason and ask(predicted).verdict == "none"
     allowed = ask(predicted, policy=Policy("test", openmpi=("4.1.4",), predicted=True))
-    assert allowed.verdict == "apply" and "predicted, and then measured gain 30%" in allowed.reason
+    assert allowed.verdict == "apply" and "predicted, and then measured gain of the tuned job: 30%" in allowed.reason
     searched = ask(predicted, record(2))
     assert searched.record_id == 2 and "predicted" not in searched.reason
 
@@ -437,7 +437,12 @@ def test_a_component_that_the_user_sets_does_not_prevent_another() -> None:
 @pytest.mark.parametrize(
     ("threshold", "context_nodes", "reason"),
     [
-        (0.5, 4, "record 1 (another user's job): 2 variables of openmpi-collectives, measured gain 30% (at least 28%)"),
+        (
+            0.5,
+            4,
+            "record 1 (another user's job): 2 variables of openmpi-collectives, measured gain of the tuned job: 30% "
+            "(at least 28%)",
+        ),
         (0.5, 8, "record 1 (another user's job) matches, but its settings are not for a job like this one"),
         (0.99, 4, "no similar tuned job is known"),
         (0.99, 8, "no similar tuned job is known"),

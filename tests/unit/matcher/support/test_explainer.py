@@ -29,6 +29,7 @@ from reprise.matcher.decision.configured import policy_of
 from reprise.matcher.linkage import load
 from reprise.matcher.submission import SCRIPT_LIMIT, Submission
 from reprise.matcher.support import (
+    asking_daemon,
     explainer,
     explanation,
     explanation_console,
@@ -54,6 +55,7 @@ NOBODY = 65534
 # Modules that commands import late. Root imports them here, because the user nobody may not be able to read the
 # checkout.
 LATE_IMPORTS = (
+    asking_daemon,
     match,
     explanation,
     match_explain,
@@ -438,3 +440,22 @@ def test_keys_of_a_later_release_are_ignored() -> None:
     assert (
         job_story.Story.from_json(json.loads(json.dumps(told))).to_json()["decisions"][0]["reason"] == decision().reason
     )
+
+
+def test_a_submission_does_not_wait_for_the_gain_of_earlier_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Database.open(tmp_path / "reprise.db", create=True).close()
+    answered = threading.Event()
+
+    def late(*_: object) -> str:
+        answered.wait(10)
+        return "late"
+
+    monkeypatch.setattr(Explainer, "_own_gain", late)
+    try:
+        assert asyncio.run(Explainer(tmp_path / "reprise.db", "test").own_gain(1, 1001)) == ""
+    finally:
+        answered.set()
+    monkeypatch.undo()
+    assert asyncio.run(Explainer(tmp_path / "absent.db", "test").own_gain(1, 1001)) == ""

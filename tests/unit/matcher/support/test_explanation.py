@@ -106,7 +106,7 @@ def test_a_decision_is_shown_with_its_verdict_record_numbers_and_variables() -> 
         "Decision 18bcfe56800-00000000: apply",
         "Settings were applied from record 1",
         "by root (uid 0)",
-        "measured gain 30.0% (28.0% to 32.0%)",
+        "measured gain of the tuned job: 30.0% (28.0% to 32.0%)",
         "Score 1.0000 reaches the threshold 0.7000 of model thesis/1",
         "OMPI_MCA_coll_tuned_use_dynamic_rules=1",
         "similarity",

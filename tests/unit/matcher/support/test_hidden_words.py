@@ -151,8 +151,8 @@ def test_a_gain_in_a_benchmark_is_shown_as_such_for_another_users_record() -> No
     told = hide(story(decided(load("thesis"), 0.001, known), known), 1001)
     sent = Story.from_json(json.loads(json.dumps(told.to_json())))
     for text in (shown(told), shown(sent)):
-        assert "(28.0% to 32.0%) of bcast of 4 KiB in a benchmark, not of the job's run time" in text
-        assert "(at least 28%) of bcast of 4 KiB in a benchmark, not of the job's run time" in text
+        assert "gain of bcast of 4 KiB in a benchmark: 30.0% (28.0% to 32.0%)" in text
+        assert "gain of bcast of 4 KiB in a benchmark: 30% (at least 28%)" in text
         assert "aliceword" not in text
 
 

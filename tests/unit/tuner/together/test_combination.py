@@ -104,7 +104,9 @@ def test_a_combination_is_a_record_that_gives_all_of_it_to_the_jobs_of_the_appli
     assert subject(record.parametrization) == "", "the gain is that of the whole application"
     decision = ask(record)
     assert (decision.verdict, decision.injected) == ("apply", record.environment)
-    assert "measured gain 20% (at least 10%)" in decision.reason and "benchmark" not in decision.reason
+    assert (
+        "measured gain of the tuned job: 20% (at least 10%)" in decision.reason and "benchmark" not in decision.reason
+    )
 
 
 def test_the_health_check_examines_the_files_of_all_parts(database: Database, tmp_path: Path) -> None:
