@@ -354,7 +354,7 @@ class ListedJob:
 
     `at` is the time of the decision, or of the start if there is no decision. `verdict` is the decision's verdict, or
     the verdict that the job itself reported if there is no decision. `user` is empty if only the user's id is known,
-    and `program` is None if the program is unknown.
+    `program` is None if the program is unknown, and `reason` is empty if there is no decision.
     """
 
     cluster: str
@@ -370,6 +370,7 @@ class ListedJob:
     exit_status: int | None
     decision_id: str | None
     program: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)

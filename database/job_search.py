@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from reprise.database.connection import ALL_ROWS
 from reprise.database.entities import ListedJob, UnmatchedClass, UnreadScript
@@ -12,6 +13,7 @@ from reprise.database.gain_subject import OF_RUN_TIME_SQL
 from reprise.database.joint_component import has_part
 from reprise.database.store import Store
 
+IDS = 500  # maximum number of ids in one statement; SQLite before 3.32 allows 999 parameters
 EVER = 1e12  # later than any time in the database, in Unix seconds
 
 # A job reports the id of its decision itself, so a user could report the id of another user's decision. An outcome
@@ -22,17 +24,22 @@ _DECIDED = f"""
 SELECT d.cluster, coalesce(o.job_id, d.job_id) AS job_id,
        CASE WHEN o.id IS NULL THEN d.array_task ELSE o.array_task END AS array_task, d.uid, d.user, d.at, d.verdict,
        d.record_id, d.score, o.elapsed_s, o.exit_status, d.id AS decision_id,
-       nullif(json_extract(d.metadata, '$.program'), '') AS program
+       nullif(json_extract(d.metadata, '$.program'), '') AS program, d.reason
 FROM decision AS d LEFT JOIN outcome AS o ON {_OUTCOME_OF}
 WHERE d.at >= :since AND d.at < :until
 """  # noqa: S608 (constants of this module)
 _REPORTED = f"""
 SELECT o.cluster, o.job_id, o.array_task, o.uid, '', o.started_at AS at, o.verdict, NULL, NULL, o.elapsed_s,
-       o.exit_status, NULL, NULL
+       o.exit_status, NULL, NULL, ''
 FROM outcome AS o
 WHERE o.started_at >= :since AND o.started_at < :until
   AND NOT EXISTS (SELECT 1 FROM decision AS d WHERE {_OUTCOME_OF})
 """  # noqa: S608 (constants of this module)
+# Trials run with REPRISE=off. With `IN`, SQLite and PostgreSQL read the ids of all trials once: no index has them.
+_OF_CAMPAIGN = (
+    "o.verdict = 'off' AND o.cluster = :here"
+    " AND o.job_id IN (SELECT slurm_job_id FROM trial WHERE slurm_job_id IS NOT NULL)"
+)
 _USED = """EXISTS (
     SELECT 1 FROM json_each(d.alternatives)
     WHERE json_type(value, '$.used') = 'true' AND {1} = :{0})"""
@@ -47,12 +54,15 @@ _OF_DECISIONS = {
     "account": "json_extract(d.metadata, '$.account') = :account",
     "partition": "json_extract(d.metadata, '$.partition') = :partition",
     "failed": "o.exit_status <> 0",
+    "of_campaigns": "1 = 0",
 }
 _OF_REPORTS = {
     "user": "o.uid = :uid",
     "only": "o.uid = :only",
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
+    "without_campaigns": f"NOT ({_OF_CAMPAIGN})",
+    "of_campaigns": _OF_CAMPAIGN,
 }
 # Conditions that only jobs with a decision can meet, because the reports of jobs lack the data that these conditions
 # test.
@@ -132,6 +142,9 @@ WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
 """  # noqa: S608 (constants of this module)
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Conditions of a search for jobs; None means no condition.
@@ -140,7 +153,9 @@ class Wanted:
     user's id but without the name. `application` is the name of a program or of a job. `account` and `partition` are
     those of the submission; no index supports them, so all decisions from `since` to `until` (Unix seconds) are read.
     `record` and `component` are those of the settings that the job got or would have got; `main_record` is the record
-    that determined the job's score. `only` restricts the search to this user id, whatever the other conditions are.
+    that determined the job's score. `without_campaigns` leaves out the jobs in which campaigns on the cluster `here`
+    ran their trials, and `of_campaigns` leaves out all others. `only` restricts the search to this user id, whatever
+    the other conditions are.
     """
 
     user: str | None = None
@@ -156,6 +171,9 @@ class Wanted:
     until: float = EVER
     failed: bool = False
     only: int | None = None
+    without_campaigns: bool = False
+    of_campaigns: bool = False
+    here: str = ""
     limit: int = ALL_ROWS
 
     def is_set(self, name: str) -> bool:
@@ -185,6 +203,11 @@ def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
     return " AND ".join([select, *asked])
 
 
+def _slices(ids: Sequence[T], count: int) -> Iterator[Sequence[T]]:
+    """Yield the ids in slices of at most `count`."""
+    return (ids[start : start + count] for start in range(0, len(ids), count))
+
+
 class Jobs(Store):
     """Methods that search for jobs, for support staff."""
 
@@ -203,6 +226,37 @@ class Jobs(Store):
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)
         return found[: wanted.limit]
+
+    def campaigns_of_jobs(self, job_ids: Iterable[int]) -> Mapping[int, int]:
+        """Return the ids of the campaigns that ran trials in these Slurm jobs, by job id."""
+        found: dict[int, int] = {}
+        for some in _slices(sorted(set(job_ids)), IDS):
+            sql = f"""
+                SELECT slurm_job_id, max(campaign_id) FROM trial
+                WHERE slurm_job_id IN ({", ".join("?" * len(some))}) GROUP BY slurm_job_id"""  # noqa: S608 (marks)
+            found.update((row[0], row[1]) for row in self._read(sql, tuple(some)))
+        return found
+
+    def arrays_of_decisions(self, decision_ids: Iterable[str]) -> Mapping[tuple[str, int, str], int]:
+        """Return the ids of job arrays, by decision, user id and cluster, as far as they can be known.
+
+        Slurm starts the tasks of an array in order, and gives each a new id, except the last one, which has the id of
+        the array. So the smallest id is that of the array if the last task has it.
+        """
+        found: dict[tuple[str, int, str], int] = {}
+        for some in _slices(sorted(set(decision_ids)), IDS):
+            sql = f"""
+                SELECT DISTINCT a.decision_id, a.uid, a.cluster, a.first_id FROM (
+                  SELECT decision_id, uid, cluster, min(job_id) AS first_id, min(array_task) AS first_task,
+                         max(array_task) AS last_task
+                  FROM outcome
+                  WHERE decision_id IN ({", ".join("?" * len(some))}) AND array_task IS NOT NULL
+                  GROUP BY decision_id, uid, cluster
+                ) AS a JOIN outcome AS o ON o.decision_id = a.decision_id AND o.uid = a.uid AND o.cluster = a.cluster
+                  AND o.job_id = a.first_id AND o.array_task = a.last_task
+                WHERE a.first_task < a.last_task"""  # noqa: S608 (marks)
+            found.update(((row[0], row[1], row[2]), row[3]) for row in self._read(sql, tuple(some)))
+        return found
 
     def alike(
         self, record_id: int, nodes: int | None, *, but: str, uid: int | None = None

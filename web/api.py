@@ -186,7 +186,7 @@ def jobs(
         limit=limit,
     )  # fmt: skip
     with site.database() as database:
-        return Jobs.model_validate(documents.jobs(database, wanted, person)[1])
+        return Jobs.model_validate(documents.jobs(database, site.config.site.cluster, wanted, person)[1])
 
 
 @router.get("/jobs/{job}")

@@ -31,16 +31,19 @@ HOURS = 24  # default length of the forwarders' timeline
 MOST_HOURS = 744  # 31 days
 
 
-def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
+def jobs(
+    database: Database, cluster: str, wanted: Wanted, person: Person
+) -> tuple[Sequence[ListedJob], dict[str, Any]]:
     """Return one page of jobs, newest first, and the same jobs as a JSON document.
 
     Users who are not staff only get their own jobs, that is, the jobs of their user id, whatever user name is stored
-    with the decision.
+    with the decision. Campaigns run on `cluster`.
     """
     if not person.staff:
         wanted = dataclasses.replace(wanted, user=None, uid=None, only=person.uid)
     found = database.jobs(wanted)
-    return found, job_listing.document(found, person.reader, not person.staff)
+    origins = job_listing.Origins.of(database, found, cluster)
+    return found, job_listing.document(found, person.reader, not person.staff, origins)
 
 
 def job(

@@ -124,7 +124,7 @@ def jobs(
         limit=documents.PAGE,
     )
     with site.database() as database:
-        found, _ = documents.jobs(database, wanted, person)
+        found, _ = documents.jobs(database, site.config.site.cluster, wanted, person)
     rows = [(one, job_listing.row(one, person.reader, site.config.site.cluster)) for one in found]
     more = None
     if len(found) == documents.PAGE:

@@ -19,7 +19,7 @@ from reprise.matcher.decision.known_records import Known, Terms
 from reprise.matcher.decision.one_record import Candidate, chosen, why_not
 from reprise.matcher.decision.record_batch import Batch, batches
 from reprise.matcher.decision.record_owner import described
-from reprise.matcher.decision.refusal import BY_THE_SITE, Refusal
+from reprise.matcher.decision.refusal import BY_THE_SITE, NO_RECORD, NONE_SIMILAR, Refusal
 from reprise.matcher.decision.user_choices import chosen_names, hides_names
 from reprise.matcher.linkage.engine import Asked, Engine
 from reprise.matcher.linkage.linkage_model import Model
@@ -316,10 +316,10 @@ def _verdict(
 
 def _why_nothing(looked_at: Sequence[Candidate], threshold: float) -> str:
     if not looked_at:
-        return "no tuned job is known yet"
+        return NO_RECORD
     alike = [one for one in looked_at if one.likeness >= threshold]
     if not alike:
-        return "no similar tuned job is known"
+        return NONE_SIMILAR
     best = min(alike, key=lambda one: one.order)
     if _is_others(best):
         return f"{_named(best)} matches, but its settings are not for a job like this one"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BY_THE_SITE = "the site "  # beginning of a decision's reason if the site refuses the job before records are considered
+NO_RECORD, NONE_SIMILAR = "no tuned job is known yet", "no similar tuned job is known"
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,14 @@ class Refusal:
 
     why: str
     until_start: bool = False
+
+
+def why_none(reason: str) -> str:
+    """Return the kind of a reason for the verdict `none`.
+
+    `access`: the site refuses the job. `no record near`: no record is similar enough. `guard`: a record is, and a guard
+    refuses its settings to this job.
+    """
+    if reason.startswith(BY_THE_SITE):
+        return "access"
+    return "no record near" if reason in (NO_RECORD, NONE_SIMILAR) else "guard"

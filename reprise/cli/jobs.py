@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -82,7 +83,8 @@ jobs.add_command(jobs_profile.profile)
 def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     """List jobs with their decisions and outcomes, newest first.
 
-    A job has one row for each time that it started.
+    A job has one row for each time that it started. Jobs in which campaigns ran their trials are listed apart. The last
+    column says why a job got nothing: no record is near, a guard refused the settings, or the site's access rules.
     """
     from reprise.database.job_search import EVER, Wanted
     from reprise.matcher.support.jobs import job_listing
@@ -99,15 +101,21 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     by_words = [f"--{name}" for name in WORDS if filters[name] is not None]
     own_only = bool(by_words) and not me.staff
     with open_to_read(config) as database:
-        wanted = Wanted(uid=uid, only=me.uid if own_only else only, since=since, until=until, **filters)
-        found = database.jobs(wanted)
+        here = config.site.cluster
+        wanted = Wanted(uid=uid, only=me.uid if own_only else only, since=since, until=until, here=here, **filters)
+        found = database.jobs(wanted if as_json else replace(wanted, without_campaigns=True))
+        trials = [] if as_json else database.jobs(replace(wanted, of_campaigns=True))
+        origins = job_listing.Origins.of(database, [*found, *trials], here)
     if as_json:
-        _print_json(job_listing.document(found, me, own_only))
+        _print_json(job_listing.document(found, me, own_only, origins))
         return
     if found:
-        click.echo(plain([job_listing.row(job, me, config.site.cluster) for job in found], job_listing.HEADINGS))
+        click.echo(plain([job_listing.row(job, me, here, origins) for job in found], job_listing.HEADINGS))
     else:
         click.echo("no such jobs")
+    if trials:
+        rows = [job_listing.campaign_row(job, me, here, origins) for job in trials]
+        click.echo(f"\nJobs in which campaigns ran trials:\n{plain(rows, job_listing.OF_CAMPAIGNS)}")
     if own_only:
         click.echo(f"Only your own jobs: {' and '.join(by_words)} cannot find other users' jobs (see access.staff)")
 

@@ -8,6 +8,7 @@ import grp
 import json
 import os
 import re
+import signal
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -147,10 +148,89 @@ def test_the_list_is_newest_first_with_the_outcome_of_each_job(site: Daemon) -> 
     done = reprise(site, "list")
     assert done.returncode == 0, done.stderr
     head, first, second = done.stdout.splitlines()
-    assert head.split("  ")[0] == "job" and head.endswith("exit status")
-    assert first.split()[:3] == ["12", "alice", "lattice"] and first.endswith("60.0 s   killed by SIGKILL")
+    assert head.split("  ")[0] == "job" and head.endswith("exit status        why none")
+    assert first.split()[:3] == ["12", "alice", "lattice"] and "60.0 s   killed by SIGKILL" in first
     assert second.split()[:2] == ["11", "alice"]
     assert second.split()[-6:] == ["apply", "1", "0.9000", "8.2", "s", "0"]
+
+
+def test_the_list_says_why_jobs_got_nothing(site: Daemon) -> None:
+    """The reasons are those of real decisions: if their words change, this test fails."""
+    knowledge = knowing(record(metadata=job("alice").to_json()), model=load("thesis"))
+    far, near = "#!/bin/bash\n#SBATCH -N 64 -J q -A chem -p gpu\nsrun /opt/chem/orca --opt 7 water.inp\n", SCRIPT
+    policies = {
+        "off": Policy("test", "off"),
+        "denied": Policy("test", access=Access(users=Lists(deny=frozenset({"alice"})))),
+    }
+    nothing = knowing(model=load("thesis"))
+    for number, (script, known, policy, expected) in enumerate(
+        (
+            (near, nothing, Policy("test"), "no record near"),
+            (far, knowledge, Policy("test"), "no record near"),
+            (near, knowledge, Policy("elsewhere", openmpi=("4.1.4",)), "guard"),
+            (near, knowledge, policies["off"], "access"),
+            (near, knowledge, policies["denied"], "access"),
+        ),
+        11,
+    ):
+        submission = Submission.for_script("/home/alice/job.sh", script, cwd="/home/alice")
+        made = decide(Question(submission, "alice", 1001, "submit", "on", NOW + number), known, policy, f"d-{number}")
+        assert made.verdict == "none", made.reason
+        add(site, dataclasses.replace(made, job_id=number, cluster="test"))
+        assert reprise(site, "list", "--limit", "1").stdout.splitlines()[1].endswith(f"  {expected}"), made.reason
+    add(site, decision(20))
+    listed = json.loads(reprise(site, "list", "--json").stdout)["jobs"]
+    assert [one["why_none"] for one in listed] == [
+        None,
+        "access",
+        "access",
+        "guard",
+        "no record near",
+        "no record near",
+    ]
+
+
+def test_tasks_of_an_array_have_the_numbers_that_slurm_gives_them(site: Daemon) -> None:
+    """The last task has the array's own id: Slurm gives every other one a new, higher id when it starts."""
+    with Database.open(site.database) as database:
+        for name, starts in (
+            ("d-8", {1: 9, 2: 10, 3: 8}),
+            ("d-20", {0: 21, 1: 22}),  # its last task, which has the id 20, has not started
+            ("d-30", {5: 30}),
+        ):
+            database.add_decision(dataclasses.replace(decision(int(name[2:]), job_id=None), id=name))
+            for task, job_id in starts.items():
+                database.report_start(Outcome("test", job_id, task, 1001, "apply", NOW + 50 + task, name))
+        database.report_start(Outcome("test", 7, 4, 1666, "apply", NOW + 60, "d-8"))  # another user's claim
+    document = json.loads(reprise(site, "list", "--json").stdout)["jobs"]
+    assert {(one["job"], one["array_task"]): one["array_job"] for one in document} == {
+        **{(9, 1): 8, (10, 2): 8, (8, 3): 8, (21, 0): None, (22, 1): None, (30, 5): None, (7, 4): None}
+    }
+    numbered = [line.split("  ")[0] for line in reprise(site, "list").stdout.splitlines()[1:]]
+    assert sorted(numbered) == ["21 task 0", "22 task 1", "30 task 5", "7 task 4", "8_1", "8_2", "8_3"]
+
+
+def test_jobs_of_campaigns_are_listed_apart(site: Daemon) -> None:
+    add(site, decision(11))
+    with Database.open(site.database) as database:
+        campaign = database.add_campaign(values.campaign())
+        for number, (job_id, status) in enumerate(((40, signal.SIGTERM), (41, signal.SIGKILL), (42, 0))):
+            database.add_trial(values.trial(campaign, number, slurm_job_id=job_id))
+            end = Outcome("test", job_id, None, 999, "off", NOW + 30 + number, ended_at=NOW + 90, elapsed_s=50.0)
+            database.report_end(dataclasses.replace(end, exit_status=int(status)))
+        database.report_start(Outcome("far", 40, None, 1001, "off", NOW + 70))  # another cluster's job
+        database.report_start(Outcome("test", 43, None, 1001, "off", NOW + 71))
+        database.report_start(Outcome("test", 42, None, 1001, "unreachable", NOW + 72))
+    users, campaigns = reprise(site, "list").stdout.split("\n\nJobs in which campaigns ran trials:\n")
+    assert [line.split()[0] for line in users.splitlines()] == ["job", "42", "43", "40", "11"]
+    assert "killed by SIGTERM" not in users + campaigns
+    lines = [(line.split()[0], line.rsplit("  ", 1)[1].strip()) for line in campaigns.splitlines()]
+    assert lines == [
+        *(("job", "ended with"), ("42", "its campaign, in order")),
+        *(("41", "killed by SIGKILL"), ("40", "its campaign, in order")),
+    ]
+    assert {one["job"]: one["campaign"] for one in json.loads(reprise(site, "list", "--json").stdout)["jobs"]}[41] == 1
+    assert reprise(site, "list", "--application", "lattice").stdout.count("campaigns") == 0
 
 
 def test_each_filter_selects_its_jobs(site: Daemon) -> None:
