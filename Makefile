@@ -204,7 +204,7 @@ install-python: ## install the command `reprise` with a separate Python environm
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
 
 .PHONY: deb
-deb: deps-deb ## build Debian packages for this host's releases of Debian and Slurm, in build/deb (2 minutes; needs debhelper)
+deb: deps-deb ## build Debian packages for this host's releases of Debian and Slurm, in build/deb (7 minutes on two cores; needs debhelper)
 	@command -v dh >/dev/null || { echo "deb: debhelper is missing: apt-get install debhelper" >&2; exit 1; }
 	@packaging/deb build/deb
 
@@ -233,7 +233,7 @@ uninstall: ## remove installed files (configuration and data stay)
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/reprise.fish
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket $(DESTDIR)$(UNITDIR)/reprise-web.service \
 	  $(DESTDIR)$(UNITDIR)/reprise-web.socket $(DESTDIR)$(UNITDIR)/reprise-snapshot.service $(DESTDIR)$(UNITDIR)/reprise-snapshot.timer \
-	  $(DESTDIR)$(UNITDIR)/reprise-arbiter.service $(DESTDIR)$(UNITDIR)/reprise-council.service \
+	  $(DESTDIR)$(UNITDIR)/reprise-arbiter.service $(DESTDIR)$(UNITDIR)/reprise-council.service $(DESTDIR)$(UNITDIR)/reprise-config.service \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
 
 # -- to test -----------------------------------------------------------------------------------------------------------

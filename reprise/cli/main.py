@@ -32,7 +32,7 @@ COMMANDS = {
     "report": ("reprise.cli.report", "report", "Report what settings gain in production."),
     "records": ("reprise.cli.records", "records", "List records, show their gain, enable and disable them."),
     "db": ("reprise.cli.db", "db", "Create, check, copy and inspect the database."),
-    "config": ("reprise.cli.config", "config", "Check and show the configuration."),
+    "config": ("reprise.cli.config", "config", "Check, fill in and show the configuration."),
     "doctor": ("reprise.cli.doctor", "doctor", "Check this installation, and suggest remedies."),
 }
 

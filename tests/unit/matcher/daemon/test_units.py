@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from reprise.config import Config
+from reprise.doctor.probes import COMMAND_TIMEOUT_S
 from reprise.matcher.daemon import journal, listener
 from tests.places import ROOT
 
@@ -57,6 +58,16 @@ def test_the_service_has_time_to_migrate_a_large_database() -> None:
     assert section["ExecStartPre"].endswith(" db init") and section["TimeoutStartSec"] == "1h", (
         "a migration may take longer than systemd's default of 90 s"
     )
+
+
+def test_settings_are_filled_in_only_before_the_first_start_of_the_matcher() -> None:
+    """Later, the file is the admin's; and a matcher must also start where Slurm does not answer."""
+    first, matcher = unit("service", "reprise-config"), unit("service")["Unit"]
+    assert first["Service"]["ExecStart"].endswith(" config init") and first["Service"]["Type"] == "oneshot"
+    assert first["Unit"]["ConditionPathExists"] == f"!{Config().database.path}"
+    assert matcher["Wants"] == "reprise-config.service", "not Requires: its failure must not stop the matcher"
+    assert "reprise-config.service" in (ROOT / "etc/systemd/reprise-matcher.service").read_text().split("After=")[2]
+    assert int(first["Service"]["TimeoutStartSec"]) > 3 * COMMAND_TIMEOUT_S
 
 
 def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None:
