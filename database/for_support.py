@@ -8,11 +8,14 @@ from reprise.database.decisions import Decisions
 from reprise.database.forwarding import Forwarding
 from reprise.database.job_patterns import JobPatterns
 from reprise.database.job_search import Jobs
+from reprise.database.observed_jobs import ObservedJobs
 from reprise.database.outcomes import Outcomes
 from reprise.database.records import Records
 from reprise.database.service_runs import ServiceRuns
 from reprise.database.totals import Overview
 
 
-class SupportDatabase(Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns, Forwarding, JobPatterns):
+class SupportDatabase(
+    Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns, Forwarding, JobPatterns, ObservedJobs
+):
     """The database with the methods that support staff need; open it with `SupportDatabase.open(path)`."""

@@ -51,22 +51,29 @@ def saved_by(given: Given) -> tuple[float, float, float] | None:
     return best, low, high
 
 
-def total(all_given: Iterable[Given]) -> Saved:
-    """Return the sum of all records' savings.
+def summed(estimates: Iterable[tuple[float, float, float]]) -> tuple[float, float, float] | None:
+    """Return the sum of independent estimates, each with the bounds of its interval; None if there are none.
 
-    The bounds of the sum are computed from the bounds of the records' independent estimates (Zou and Donner 2008,
-    Construction of confidence limits about effect measures: the method of variance estimates recovery).
+    The bounds of the sum are computed from the bounds of the estimates (Zou and Donner 2008, Construction of confidence
+    limits about effect measures: the method of variance estimates recovery).
     """
+    known = list(estimates)
+    if not known:
+        return None
+    best = sum(found[0] for found in known)
+    below = math.hypot(*(found[0] - found[1] for found in known))
+    above = math.hypot(*(found[2] - found[0] for found in known))
+    return best, best - below, best + above
+
+
+def total(all_given: Iterable[Given]) -> Saved:
+    """Return the sum of all records' savings, whose estimates are independent."""
     given = list(all_given)
     known = [(one, found) for one in given if (found := saved_by(one))]
     hours, jobs = sum(one.node_hours for one in given), sum(one.jobs for one in given)
-    if not known:
-        return Saved(None, None, None, 0, 0.0, hours, jobs)
-    best = sum(found[0] for _, found in known)
-    below = math.hypot(*(found[0] - found[1] for _, found in known))
-    above = math.hypot(*(found[2] - found[0] for _, found in known))
     measured = sum(one.node_hours for one, _ in known)
-    return Saved(best, best - below, best + above, len(known), measured, hours, jobs)
+    best, low, high = summed(found for _, found in known) or (None, None, None)
+    return Saved(best, low, high, len(known), measured, hours, jobs)
 
 
 def _more(gain: float) -> float:

@@ -10,6 +10,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 
+from reprise.matcher.submission import JobFacts, parse
 from reprise.matcher.submission.sacct import Accounted, Submitted
 from reprise.matcher.submission.slurm_options import given_options
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT, Script, Submission
@@ -59,6 +60,26 @@ def submissions(accounted: Accounted, scripts: Iterable[tuple[str, str]]) -> Ite
     for number, text in scripts:
         if one := by_number.pop(number, None):
             yield dataclasses.replace(one, command=_with_script(one, text)), text
+
+
+def with_scripts(accounted: Accounted, scripts: Iterable[tuple[str, str]]) -> Accounted:
+    """Return the submissions in accounting, those that have a script with what the script says about the job.
+
+    Name, account, partition, directory and number of nodes remain those of accounting, because Slurm decided them.
+    """
+    read = {one.number: _read(one) for one, _ in submissions(accounted, scripts)}
+    return dataclasses.replace(accounted, submitted=tuple(read.get(one.number, one) for one in accounted.submitted))
+
+
+def _read(one: Submitted) -> Submitted:
+    job = one.job
+    if one.command is None:
+        return one
+    told = parse(one.command, user=job.user, submit_time=job.submit_time, facts=JobFacts(job.nodes))
+    kept = {
+        name: getattr(job, name) for name in ("submit_time", "job_name", "nodes", "account", "partition", "directory")
+    }
+    return dataclasses.replace(one, job=dataclasses.replace(told, **kept))
 
 
 def _with_script(one: Submitted, text: str) -> Submission:

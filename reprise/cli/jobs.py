@@ -238,13 +238,19 @@ def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None
     metavar="FILE",
     help="Output of `sacct --parsable2` with a header line, or of `sacct --json`; - is standard input.",
 )
+@click.option(
+    "--scripts",
+    type=click.File(encoding="utf-8", errors="replace"),
+    metavar="FILE",
+    help="Output of `sacct -B` with the jobs' batch scripts, which Slurm keeps with AccountingStoreFlags=job_script.",
+)
 @AS_JSON
 @click.pass_obj
-def replay(settings: Settings, file: TextIO, as_json: bool) -> None:
+def replay(settings: Settings, file: TextIO, scripts: TextIO | None, as_json: bool) -> None:
     """Report which past jobs would match the current records. Nothing is stored."""
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.errors import MatcherError
-    from reprise.matcher.submission import sacct
+    from reprise.matcher.submission import sacct, sacct_scripts
     from reprise.matcher.support import job_lookup
     from reprise.matcher.support.jobs import past_jobs as past
 
@@ -253,6 +259,8 @@ def replay(settings: Settings, file: TextIO, as_json: bool) -> None:
         accounted = sacct.read(file.read())
     except sacct.SacctError as error:
         raise MatcherError(f"{getattr(file, 'name', '<stdin>')}: {error}") from error
+    if scripts is not None:
+        accounted = sacct_scripts.with_scripts(accounted, sacct_scripts.batch_scripts(scripts))
     with open_to_read(config) as database:
         knowledge = job_lookup.knowledge(database, config)
     found = past.replay(accounted, knowledge, policy_of(config))

@@ -17,7 +17,7 @@ from reprise.matcher.support.explanation import NOT_LOGGED
 JSON_VERSION = 1
 VERDICTS = ("apply", "defer", "none")
 UNSEEN = Script("", "")
-"""Placeholder for the batch script, which accounting does not keep.
+"""Placeholder for an unknown batch script: accounting's rows have none.
 
 Real submissions have a script; without this placeholder, decisions would be deferred until the script is known.
 """
@@ -45,6 +45,7 @@ class History:
     total: Share = field(default_factory=Share)
     without_program: Share = field(default_factory=Share)
     without_time: int = 0
+    with_script: int = 0
     verdicts: dict[str, Share] = field(default_factory=lambda: {verdict: Share() for verdict in VERDICTS})
     records: dict[int, Share] = field(default_factory=dict)
 
@@ -57,6 +58,7 @@ class History:
             "total": dataclasses.asdict(self.total),
             "without_program": dataclasses.asdict(self.without_program),
             "without_time": self.without_time,
+            "with_script": self.with_script,
             "verdicts": {verdict: dataclasses.asdict(share) for verdict, share in self.verdicts.items()},
             "records": [{"record": number, **dataclasses.asdict(share)} for number, share in self.by_record()],
         }
@@ -70,7 +72,7 @@ def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> Histor
     """Decide about each submission as if the site's mode were "on", and return the totals."""
     policy = dataclasses.replace(policy, mode="on")
     found = History(knowledge.engine.model.label, accounted.unreadable)
-    without_time = 0
+    without_time = with_script = 0
     for one in accounted.submitted:
         made = answered(_question(one), knowledge, policy, NOT_LOGGED).decision
         shares = [found.total, found.verdicts[made.verdict]]
@@ -81,7 +83,8 @@ def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> Histor
         for share in shares:
             share.add(one)
         without_time += one.node_hours is None
-    return dataclasses.replace(found, without_time=without_time)
+        with_script += bool(one.command and one.command.script)
+    return dataclasses.replace(found, without_time=without_time, with_script=with_script)
 
 
 def _question(one: Submitted) -> Question:
@@ -90,7 +93,7 @@ def _question(one: Submitted) -> Question:
     Accounting has only the user's name, so user ids in the lists of `[access]` have no effect.
     """
     command = one.command or Submission("sbatch")
-    if command.command == "sbatch":
+    if command.command == "sbatch" and command.script is None:
         command = dataclasses.replace(command, script=UNSEEN)
     return Question(command, one.job.user, -1, "submit", "on", one.job.submit_time, metadata=one.job)
 
@@ -102,10 +105,14 @@ def texts(found: History) -> Iterator[str]:
         yield f"Left out because they have no user or are truncated: {found.unreadable}"
     if found.without_time:
         yield f"Counted as 0 node-hours because their time or nodes are unknown: {found.without_time}"
-    if found.without_program.jobs:
+    if found.with_script:
+        yield f"Read with their scripts: {found.with_script}"
+    if found.without_program.jobs and found.with_script:
+        yield f"Without a known program: {found.without_program.jobs}"
+    elif found.without_program.jobs:
         yield (
-            f"Without a known program, since accounting keeps no scripts: {found.without_program.jobs}; "
-            "more of them would have matched with their scripts"
+            f"Without a known program, since accounting's rows have no scripts: {found.without_program.jobs}; "
+            "more of them would have matched with their scripts (--scripts)"
         )
 
 

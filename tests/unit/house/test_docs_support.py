@@ -6,7 +6,15 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from reprise.matcher.support.jobs import job_listing, past_jobs, run_time_rank, unmatched_classes, unread_scripts
+from reprise.database import observed_jobs
+from reprise.matcher.support.jobs import (
+    job_listing,
+    observed_benefit,
+    past_jobs,
+    run_time_rank,
+    unmatched_classes,
+    unread_scripts,
+)
 from reprise.matcher.support.staff import Reader
 from tests.places import ROOT
 from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
@@ -72,6 +80,11 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
         "unknown": unread_scripts.document([AN_UNREAD_SCRIPT], me),
         "replay": past_jobs.History("thesis/1", 0, records={1: past_jobs.Share()}).to_json(),
     }
+    share = observed_benefit.RecordShare(1, "x", 1, 1, 1.0, 0.1, 0.0, 0.2, "run time")
+    seen = observed_jobs.ObservedClass(1, 4242424, "eve", "solve", 2, 1, 1, 1.0)
+    report = observed_benefit.document(observed_benefit.Observed(0.0, 1, [share], [seen]), me)
+    table = KEYS.split("| key of `report benefit --observe` |")[1].split("\n\n")[0]
+    assert keys(report) <= set(re.findall(r"`(\w+)", table))
     documents["show"]["beside"]["runs"] = [dataclasses.asdict(run_time_rank.run(1.0, True, [], []))]
     for name, document in documents.items():
         table = KEYS.split(f"| key of `jobs {name}` |")[1].split("\n\n")[0]

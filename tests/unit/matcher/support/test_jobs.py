@@ -734,8 +734,8 @@ def test_past_jobs_are_replayed_with_the_present_records(site: Daemon) -> None:
         "5 submissions, 5.0 node-hours, by model thesis/1\n"
         "Left out because they have no user or are truncated: 1\n"
         "Counted as 0 node-hours because their time or nodes are unknown: 1\n"
-        "Without a known program, since accounting keeps no scripts: 2; more of them would have matched with their "
-        "scripts\n\n"
+        "Without a known program, since accounting's rows have no scripts: 2; more of them would have matched with "
+        "their scripts (--scripts)\n\n"
         "verdict  submissions  node-hours\n"
         "apply    2            3.0\n"
         "defer    1            1.0\n"
@@ -757,6 +757,29 @@ def test_a_replay_shows_matches_even_if_the_site_gives_nothing(site: Daemon) -> 
     site.configure('model = "thesis"', 'mode = "off"')
     text = accounted(srun("11", options="-N4 --ntasks-per-node=1"))
     assert json.loads(history(site, text, "--json").stdout)["verdicts"]["apply"]["jobs"] == 1
+
+
+def test_a_replay_reads_scripts_that_slurm_has_kept(site: Daemon) -> None:
+    """Without its script, a job has no program; with it, the job matches as it did when it was submitted."""
+    rows = [
+        f"{number}|alice|||4|900|2023-11-14T22:13:20|/home/alice|lattice|sbatch job.sh" for number in ("21", "22_1")
+    ]
+    text = accounted(*rows, "23|zoe|||1|3600|2023-11-14T10:00:00|/w|other|sbatch other.sh")
+    rule = "-" * 80
+    scripts = site.config.parent / "scripts.txt"
+    scripts.write_text(f"Batch Script for 21\n{rule}\n{SCRIPT}\nBatch Script for 22_1\n{rule}\n{SCRIPT}\n")
+    assert json.loads(history(site, text, "--json").stdout)["verdicts"]["apply"]["jobs"] == 0
+    told = json.loads(history(site, text, "--scripts", str(scripts), "--json").stdout)
+    assert told["verdicts"]["apply"] == {"jobs": 2, "node_hours": 2.0}
+    assert (told["with_script"], told["without_program"]["jobs"], told["total"]["jobs"]) == (2, 1, 3)
+    shown = history(site, text, "--scripts", str(scripts)).stdout
+    assert "Read with their scripts: 2\nWithout a known program: 1\n" in shown
+    own = SCRIPT.replace("mpirun", "export OMPI_MCA_coll_tuned_use_dynamic_rules=0\nmpirun")
+    scripts.write_text(f"Batch Script for 21\n{rule}\n{own}\n")
+    told = json.loads(history(site, text, "--scripts", str(scripts), "--json").stdout)
+    assert told["verdicts"]["apply"]["jobs"] == 0, "the guards read the script, too"
+    scripts.write_text("this is no output of sacct\n")
+    assert json.loads(history(site, text, "--scripts", str(scripts), "--json").stdout)["with_script"] == 0
 
 
 def test_a_replay_considers_variables_set_on_the_command_line(site: Daemon) -> None:
