@@ -25,6 +25,8 @@ from tests.cluster.product import Daemon, install, tune
 from tests.cluster.storage import Storage
 
 COMPUTE_NODES, IO_NODES = 16, 4
+SERVER_RATE = "240mbit"
+"""Rate of data servers: together they are faster than all nodes, so that the policy decides, and not their limit."""
 POLICIES = ("zero", "one", "static", "size", "process", "mckp", "oracle")
 FORGE = "/usr/local/libexec/reprise/reprise-forge"
 MIB = 2**20
@@ -103,16 +105,22 @@ QUEUES: Mapping[str, Sequence[str]] = {f"queue {seed}": _drawn(seed) for seed in
 
 
 @contextmanager
-def site(compute_nodes: int, *options: str, rate: str = "80mbit") -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
+def site(
+    compute_nodes: int, *options: str, rate: str, server_rate: str = ""
+) -> Iterator[tuple[VirtualCluster, Storage, Pool]]:
     """Yield a cluster with the file system, the pool, Reprise, and the applications' scripts.
 
-    `options` are further options of the forwarders. `rate` is that of the links of data servers and I/O nodes.
+    `options` are further options of the forwarders. `rate` is that of the links of I/O nodes, and of data servers
+    unless these have `server_rate`.
     """
     io_nodes = range(compute_nodes, compute_nodes + IO_NODES)
     with VirtualCluster(nodes=compute_nodes + IO_NODES) as cluster:
         install(cluster)
         forwarding.install(cluster)
-        storage = Storage(cluster, io_nodes=io_nodes, servers=6, server_rate=rate, compute_rate="25mbit", io_rate=rate)
+        servers = server_rate or rate
+        storage = Storage(
+            cluster, io_nodes=io_nodes, servers=6, server_rate=servers, compute_rate="25mbit", io_rate=rate
+        )
         storage.start()
         forwarding.keep_for_forwarding(cluster, io_nodes)
         for one in APPLICATIONS:
@@ -139,7 +147,7 @@ def campaign(one: Application, evaluations: int) -> dict[str, Any]:
 
 def measured(rounds: int, evaluations: int) -> Mapping[str, Any]:
     """Return the curves, and the aggregate bandwidths of all queues under each policy, in MB/s."""
-    with site(COMPUTE_NODES) as (cluster, storage, pool):
+    with site(COMPUTE_NODES, rate="80mbit", server_rate=SERVER_RATE) as (cluster, storage, pool):
         curves = {}
         for one in APPLICATIONS:
             report = tune(cluster, f"/home/reprise/{one.name}.yaml", campaign(one, evaluations), timeout_s=1800)
