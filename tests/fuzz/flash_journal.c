@@ -284,8 +284,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_open = true;
     if (!state.directory[0]) {
         memset(data_of_records, 'x', sizeof data_of_records);
-        snprintf(state.directory, sizeof state.directory, "%s/reprise-fuzz-XXXXXX",
-                 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+        const char *place = getenv("TMPDIR");
+        place = place ? place : access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+        snprintf(state.directory, sizeof state.directory, "%s/reprise-fuzz-XXXXXX", place);
         MUST(mkdtemp(state.directory) && !atexit(remove_directory));
     }
     clear();

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,14 +22,15 @@ def inputs(harness: str) -> list[Path]:
 
 
 def replay(programs: Path, harness: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [programs / harness, *inputs(harness)],
-        env={"PATH": os.defpath, "ASAN_OPTIONS": ASAN},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as place:  # a harness that fails leaves its files
+        return subprocess.run(
+            [programs / harness, *inputs(harness)],
+            env={"PATH": os.defpath, "ASAN_OPTIONS": ASAN, "TMPDIR": place},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
 
 @pytest.fixture(scope="session")
