@@ -22,14 +22,6 @@ def burst_pids(bursts: Path) -> list[int]:
     return found
 
 
-def has_ended(pid: int) -> bool:
-    """Return whether a process has closed its files: until it is a zombie, its sockets take connections."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
-    except OSError:
-        return True
-
-
 def kill_bursts(bursts: Path, number: signal.Signals = signal.SIGKILL) -> list[int]:
     """Send a signal to all burst buffers, and return their process ids."""
     pids = burst_pids(bursts)

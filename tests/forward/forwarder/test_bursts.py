@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.forward.forwarder.burst_processes import burst_pids, has_ended, kill_bursts
+from tests.forward.forwarder.burst_processes import burst_pids, kill_bursts
 from tests.forward.forwarder.conftest import Place
 from tests.forward.forwarder.nine import BURST, NO_TAG, TVERSION, UNKNOWN, VERSION, Nine, contents, text
-from tests.waiting import wait_for
+from tests.waiting import has_ended, wait_for
 
 LATER = "destage-after=60000"
 """An option with which data stay in the burst buffer during a test."""

@@ -19,7 +19,7 @@ from reprise.notify.notification import NAME_LIMIT, campaign_ended, plain, quara
 from reprise.notify.notify_error import NotifyError
 from reprise.secret_file import SecretError, secret_in
 from tests.unit.notify.servers import PASSWORD, Mails, Posts, certificate, mail_server, web_server
-from tests.waiting import wait_for
+from tests.waiting import has_ended, wait_for
 
 HOSTILE = (
     'x\r\nBcc: eve@evil.example\r\n\r\n"$(touch /tmp/owned)"; `id` \u202egpj\x1b[2J <!channel> @all [a](http://e.x) &'
@@ -254,13 +254,6 @@ def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
     with pytest.raises(NotifyError, match="/bin/sh did not end within 1 s"):
         command_channel.send(Notify(command=command, timeout_s=1), sample("c"))
     wait_for("the child's end", lambda: has_ended(int(child.read_text())))
-
-
-def has_ended(number: int) -> bool:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 # --- secrets

@@ -31,9 +31,8 @@ from reprise.tuner.errors import CampaignFailedError
 from tests.unit.database_values import record
 from tests.unit.matcher_daemon import ME, Daemon, mine, request
 from tests.unit.notify.servers import PASSWORD, mail_server, web_server
-from tests.unit.notify.test_channels import has_ended
 from tests.unit.tuner_site import Site
-from tests.waiting import wait_for
+from tests.waiting import has_ended, wait_for
 
 SETTINGS = Notify(command=["/bin/true"], per_hour=1000)
 TOLD = quarantined("c", 7, "sro", {}, None, "it failed")
