@@ -6,6 +6,7 @@ from __future__ import annotations
 from reprise.matcher.support.explanation import exit_text, headline
 from reprise.matcher.support.job_story import Story
 from reprise.matcher.support.jobs.run_time_rank import Beside
+from reprise.output import on_one_line
 
 LENGTH = 500
 """Maximum number of characters, so that a long reason does not fill the mail; usual lines have 150 to 300."""
@@ -21,8 +22,7 @@ def job_line(job: str, story: Story, rank: Beside | None) -> str:
     `story` and `rank` must be the part that the job's user may see. The line has the newest decision with its reason,
     which names the measured gain, and the run time of the newest run, next to those of the user's other jobs.
     """
-    words = f"{_decided(story)} {_ran(story, rank)}"
-    line = " ".join("".join(one if one.isprintable() else " " for one in words).split())
+    line = on_one_line(f"{_decided(story)} {_ran(story, rank)}")
     if len(line) > LENGTH:
         line = f"{line[: LENGTH - 3]}..."
     return f"{line} (reprise jobs show {job})"

@@ -83,7 +83,6 @@ def _known(
             return _from_daemon(config, job, cluster, error), None
         if for_owner:
             me = staff.Reader(_owner(story), staff=False)
-            story = hide(story, me.uid)
         return story, run_time_rank.of_story(database, story, me) if is_compared else None
 
 

@@ -23,10 +23,8 @@ def message_of(settings: Notify, notification: Notification) -> EmailMessage:
     message["Date"] = format_datetime(localtime())
     message["Message-ID"] = make_msgid(domain=settings.mail_from.rpartition("@")[2])
     message["Auto-Submitted"] = "auto-generated"  # RFC 3834: absence notes are not sent to such mails
-    more = f"\n{notification.left_out} earlier notifications of this kind were not sent.\n" * bool(
-        notification.left_out
-    )
-    message.set_content(notification.text + more)
+    more = notification.left_out_text
+    message.set_content(notification.text + (f"\n{more}\n" if more else ""))
     return message
 
 

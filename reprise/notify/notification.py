@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from reprise.config import NotifyEvent
+from reprise.output import on_one_line
 
 NAME_LIMIT = 80
 """Characters of a name that users chose, such as a job's name; Slurm's own listings cut names, too."""
@@ -30,6 +31,11 @@ class Notification:
     details: Mapping[str, Any]
     left_out: int = 0
 
+    @property
+    def left_out_text(self) -> str:
+        """Return a sentence about notifications that were not sent; "" if all were."""
+        return f"{self.left_out} earlier notifications of this kind were not sent." * bool(self.left_out)
+
     def as_json(self) -> dict[str, Any]:
         """Return the notification as a JSON object, which commands and webhooks receive."""
         return asdict(self)
@@ -47,8 +53,7 @@ def plain(name: str) -> str:
 
 def one_line(words: str) -> str:
     """Return a reason on one line, with at most TEXT_LIMIT characters, all of them printable."""
-    line = "".join(one if one.isprintable() else " " for one in words[:TEXT_LIMIT])
-    return " ".join(line.split())
+    return on_one_line(words[:TEXT_LIMIT])
 
 
 def quarantined(

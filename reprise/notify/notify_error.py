@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from reprise.errors import RepriseError
+from reprise.output import on_one_line
 
 
 class NotifyError(RepriseError):
@@ -14,4 +15,4 @@ def without(words: str, *secrets: str) -> str:
     """Return words of a server on one line, without the secrets, which the server may have repeated."""
     for secret in filter(None, secrets):
         words = words.replace(secret, "***")
-    return " ".join("".join(one if one.isprintable() else " " for one in words[:300]).split())
+    return on_one_line(words[:300])

@@ -28,8 +28,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def body_of(notification: Notification) -> bytes:
     """Return the body: the notification, with subject and text together in `text`."""
-    more = f"\n{notification.left_out} earlier notifications of this kind were not sent." * bool(notification.left_out)
-    text = f"{notification.subject}\n{notification.text.strip()}{more}"
+    text = f"{notification.subject}\n{notification.text.strip()}\n{notification.left_out_text}".rstrip()
     return json.dumps({**notification.as_json(), "text": text}).encode()
 
 

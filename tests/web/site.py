@@ -7,6 +7,7 @@ import grp
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -258,3 +259,9 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def served_as(answer: httpx.Response) -> str | int:
+    """Return the user as whom a page was served, or the status if the request was refused."""
+    found = re.search(r'<span class="note">(\w+)', answer.text)
+    return found[1] if answer.status_code == 200 and found else answer.status_code

@@ -7,7 +7,6 @@ Users sign in with a password here, because Open OnDemand's OpenID Connect needs
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import os
 import re
@@ -22,8 +21,8 @@ import pytest
 
 from tests.places import ROOT
 from tests.waiting import wait_for
-from tests.web.site import WebSite, free_port
-from tests.web.test_nginx import OTHER, SECRET, USER
+from tests.web.site import WebSite, free_port, served_as
+from tests.web.test_nginx import OTHER, SECRET, USER, answers
 
 APACHE = shutil.which("apache2")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not APACHE, reason="needs apache2, of Debian's apache2-bin")]
@@ -73,13 +72,11 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}/reprise", timeout=30) as client:
 
-            def answers() -> bool:
+            def works() -> bool:
                 assert apache.poll() is None, (directory / "log").read_text() if (directory / "log").exists() else ""
-                with contextlib.suppress(httpx.TransportError):
-                    return client.get("/jobs").status_code == 401
-                return False
+                return answers(client)
 
-            wait_for("Apache", answers)
+            wait_for("Apache", works)
             yield client
     finally:
         apache.terminate()
@@ -91,9 +88,7 @@ def who(client: httpx.Client, name: str | None, *headers: tuple[str, str]) -> st
     """Return the user as whom a request is served, or the status if it is refused."""
     words = base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()
     signed_in = [] if name is None else [("authorization", f"Basic {words}")]
-    answer = client.get("/jobs", headers=[*signed_in, *headers])
-    found = re.search(r'<span class="note">(\w+)', answer.text)
-    return found[1] if answer.status_code == 200 and found else answer.status_code
+    return served_as(client.get("/jobs", headers=[*signed_in, *headers]))
 
 
 def test_a_user_who_has_signed_in_needs_no_token(proxied: httpx.Client) -> None:

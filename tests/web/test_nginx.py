@@ -19,7 +19,7 @@ import pytest
 
 from tests.places import ROOT
 from tests.waiting import wait_for
-from tests.web.site import WebSite, free_port
+from tests.web.site import WebSite, free_port, served_as
 
 pytestmark = [
     pytest.mark.slow,
@@ -113,9 +113,7 @@ def answers(client: httpx.Client) -> bool:
 def who(client: httpx.Client, session: str | None, *headers: tuple[str, str]) -> str | int:
     """Return the user as whom a request is served, or the status if it is refused."""
     cookie = [] if session is None else [("cookie", f"session={session}")]
-    answer = client.get("/jobs", headers=[*cookie, *headers])
-    found = re.search(r'<span class="note">(\w+)', answer.text)
-    return found[1] if answer.status_code == 200 and found else answer.status_code
+    return served_as(client.get("/jobs", headers=[*cookie, *headers]))
 
 
 def test_a_user_who_has_signed_in_needs_no_token(proxied: httpx.Client) -> None:

@@ -41,12 +41,16 @@ static bool is_served(const struct settings *settings, const char *name)
     return is_locked;
 }
 
-static unsigned entries(const char *directory)
+// Return the number of entries of a directory whose names end with `end`, without locks and hidden ones.
+static unsigned entries(const char *directory, const char *end)
 {
     unsigned count = 0;
     DIR *opened = opendir(directory);
     for (struct dirent *entry; opened && (entry = readdir(opened));) {
-        count += entry->d_name[0] != '.' && strcmp(entry->d_name, "lock") != 0;
+        const char *name = entry->d_name;
+        const size_t bytes = strlen(name), end_bytes = strlen(end);
+        count +=
+            name[0] != '.' && strcmp(name, "lock") != 0 && bytes >= end_bytes && !strcmp(name + bytes - end_bytes, end);
     }
     if (opened) {
         closedir(opened);
@@ -57,7 +61,8 @@ static unsigned entries(const char *directory)
 bool place_has_data(const struct settings *settings, const char *name)
 {
     char path[PATH_BYTES];
-    return settings->burst_flash && !place_path(path, sizeof path, settings->burst_flash, name, NULL) && entries(path);
+    return settings->burst_flash && !place_path(path, sizeof path, settings->burst_flash, name, NULL) &&
+           entries(path, "");
 }
 
 // Make a directory of a user's instance. Return 0; -1 with errno.
@@ -136,27 +141,12 @@ void places_sweep(const struct settings *settings)
 unsigned burst_count(const struct settings *settings)
 {
     places_sweep(settings);
-    return entries(settings->bursts);
-}
-
-// Return the number of burst buffers of a user.
-static unsigned count_of(const struct settings *settings, uint32_t user)
-{
-    char end[BURST_NAME_BYTES];
-    unsigned count = 0;
-    DIR *opened = opendir(settings->bursts);
-    snprintf(end, sizeof end, ".%" PRIu32, user);
-    for (struct dirent *entry; opened && (entry = readdir(opened));) {
-        const char *dot = strrchr(entry->d_name, '.');
-        count += dot && dot != entry->d_name && !strcmp(dot, end);
-    }
-    if (opened) {
-        closedir(opened);
-    }
-    return count;
+    return entries(settings->bursts, "");
 }
 
 bool places_left_for(const struct settings *settings, uint32_t user)
 {
-    return burst_count(settings) + count_of(settings, user) < (unsigned)settings->burst_jobs;
+    char end[BURST_NAME_BYTES]; // of the names of the user's burst buffers
+    snprintf(end, sizeof end, ".%" PRIu32, user);
+    return burst_count(settings) + entries(settings->bursts, end) < (unsigned)settings->burst_jobs;
 }
